@@ -1,0 +1,47 @@
+# `make demo` and `make test` are the whole set-up: they need Python 3.11, pip and make, nothing else.
+
+PYTHON ?= python3
+PIP    := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types unit bench clean
+
+# One environment; a stamp for what has been put into it. The pins are the versions everything was tested with.
+.venv/created:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dr3 needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/user: .venv/created requirements.txt pyproject.toml
+	.venv/bin/python $(PIP) --constraint requirements.txt --editable '.[all]'
+	touch $@
+
+.venv/dev: .venv/created requirements.txt pyproject.toml
+	.venv/bin/python $(PIP) --constraint requirements.txt --editable '.[dev]'
+	touch $@ .venv/user
+
+demo: .venv/user
+	.venv/bin/dr3 demo
+
+test: lint types unit
+
+lint: .venv/dev
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+types: .venv/dev
+	.venv/bin/ty check
+
+unit: .venv/dev
+	.venv/bin/pytest -n auto
+
+# Peers live in an environment of their own: their pins do not agree with ours.
+.venv-peers/ready: benchmarks/peers/requirements.txt
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python $(PIP) -r benchmarks/peers/requirements.txt
+	touch $@
+
+bench: .venv/user .venv-peers/ready
+	.venv/bin/python benchmarks/run.py
+
+clean:
+	rm -rf .venv .venv-peers .pytest_cache .ruff_cache build dist

@@ -1,0 +1,101 @@
+"""The one table that everything logged is read into."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.errors import UserError
+
+
+@dataclass(frozen=True)
+class DiscreteActions:
+    """Actions are integers 0 … count - 1."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class ContinuousActions:
+    """Actions are vectors of `size` numbers, each between `low` and `high`."""
+
+    size: int
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """N logged steps. Row i is (s, a, r, s') with what the log knows about its neighbours.
+
+    A time-out cuts an episode short without ending it: it is in `timeouts`, never in `terminals`, and its next
+    observation is the state the episode had reached. Rows of one episode are contiguous and in order.
+    """
+
+    observations: NDArray[np.generic]  # (N, *shape)
+    actions: NDArray[np.generic]  # (N,) integers, or (N, size) floats
+    rewards: NDArray[np.float32]  # (N,)
+    next_observations: NDArray[np.generic]  # (N, *shape)
+    terminals: NDArray[np.bool_]  # (N,) the environment ended here: bootstrapping stops
+    timeouts: NDArray[np.bool_]  # (N,) the episode was cut here: bootstrapping goes on
+    next_actions: NDArray[np.generic]  # like actions: the logged a', zero where unknown
+    next_action_known: NDArray[np.bool_]  # (N,) False where the log holds no a'
+    returns: NDArray[np.float32]  # (N,) Monte-Carlo return from this row, discounted by `returns_discount`
+    episodes: NDArray[np.int32]  # (N,) which episode the row belongs to
+    action_space: DiscreteActions | ContinuousActions
+    returns_discount: float
+    next_behavior: NDArray[np.float32] | None = None  # (N, A) probabilities of the policy that logged, at s'
+    name: str = "data"  # for titles and folder names
+    world: str | None = None  # the name of the world it came from, where a policy can be tried
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def rows(self, index: NDArray[np.integer] | slice) -> Transitions:
+        """The table restricted to some rows; every column is cut alike, and no column is computed anew."""
+        columns = {
+            field.name: getattr(self, field.name)[index]
+            for field in dataclasses.fields(self)
+            if isinstance(getattr(self, field.name), np.ndarray)
+        }
+        return dataclasses.replace(self, **columns)
+
+    def subset(self, fraction: float, *, seed: int) -> Transitions:
+        """An i.i.d. sample of rows without replacement, in their logged order (appendix A.3: 20 % of a replay)."""
+        if not 0 < fraction <= 1:
+            raise UserError(f"The fraction of a subset must be above 0 and at most 1, not {fraction}.")
+        count = max(1, round(fraction * len(self)))
+        chosen = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
+        return self.rows(np.sort(chosen))
+
+    def fingerprint(self) -> str:
+        """SHA-256 over every column: two tables with one fingerprint train alike."""
+        digest = hashlib.sha256()
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                digest.update(f"{field.name}{value.dtype.str}{value.shape}".encode())
+                digest.update(np.ascontiguousarray(value).data)
+        digest.update(repr((self.action_space, self.returns_discount)).encode())
+        return digest.hexdigest()
+
+
+def monte_carlo_returns(
+    rewards: NDArray[np.floating], episodes: NDArray[np.integer], discount: float
+) -> NDArray[np.float32]:
+    """Discounted sum of the rewards from each row to the last row of its episode: (N,).
+
+    What came after a time-out was never logged, so these returns leave it out; they are what the data say, not the value.
+    """
+    returns = np.zeros(len(rewards), np.float64)
+    following = 0.0
+    for row in reversed(range(len(rewards))):
+        if row + 1 == len(rewards) or episodes[row + 1] != episodes[row]:
+            following = 0.0
+        following = float(rewards[row]) + discount * following
+        returns[row] = following
+    return returns.astype(np.float32)
