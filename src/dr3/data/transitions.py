@@ -51,6 +51,7 @@ class Transitions:
     next_behavior: NDArray[np.float32] | None = None  # (N, A) probabilities of the policy that logged, at s'
     name: str = "data"  # for titles and folder names
     world: str | None = None  # the name of the world it came from, where a policy can be tried
+    source: str | None = None  # what `dr3.load` was given to make it
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -11,6 +11,7 @@ from typing import Any
 from dr3.errors import UserError
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
+from dr3.notation import spell
 from dr3.regularizers import REGULARIZERS, Regularizer
 
 
@@ -27,21 +28,19 @@ class Member:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Member:
-        return cls(
-            from_json(METHODS, record["method"]), from_json(REGULARIZERS, record["regularizer"]), record["seed"]
-        )
+        return cls(from_json(METHODS, record["method"]), from_json(REGULARIZERS, record["regularizer"]), record["seed"])
 
     @property
     def algorithm(self) -> str:
         """What the results call it, seeds aside: `dqn`, `dqn+dr3:0.03`."""
         if self.regularizer is None:
             return self.method.name
-        return f"{self.method.name}+{self.regularizer.name}:{self.regularizer.coefficient:g}"
+        return f"{self.method.name}+{spell(self.regularizer)}"
 
 
 def population(
     methods: Method | Sequence[Method],
-    regularizers: Regularizer | None | Sequence[Regularizer | None],
+    regularizers: Regularizer | Sequence[Regularizer | None] | None,
     seeds: int | Sequence[int],
 ) -> list[Member]:
     """Every method with every regularizer and every seed; a number of seeds means 0, 1, …"""
@@ -61,16 +60,14 @@ def population(
 def differences(members: Sequence[Member]) -> list[dict[str, Any]]:
     """For each member, the settings in which the members differ: what to call it in a table or a legend."""
     flat = [_flatten(member) for member in members]
-    varying = [key for key in {name: None for one in flat for name in one} if len({repr(one.get(key)) for one in flat}) > 1]
+    names = {name: None for one in flat for name in one}
+    varying = [name for name in names if len({repr(one.get(name)) for one in flat}) > 1]
     return [{key: one.get(key) for key in varying} for one in flat]
 
 
 def _flatten(member: Member) -> dict[str, Any]:
-    settings = {f"{key}": value for key, value in dataclasses.asdict(member.method).items()}  # ty: ignore
-    if member.regularizer is None:
-        return {**settings, "regularizer": None, "seed": member.seed}
-    own = dataclasses.asdict(member.regularizer)  # ty: ignore
-    return {**settings, "regularizer": member.regularizer.name, **own, "seed": member.seed}
+    regularizer = "none" if member.regularizer is None else spell(member.regularizer)
+    return {**dataclasses.asdict(member.method), "regularizer": regularizer, "seed": member.seed}  # ty: ignore
 
 
 def _identity(member: Member) -> str:

@@ -26,11 +26,13 @@ def probe_of(table: Batch, size: int = PROBE_SIZE) -> Batch:
     return table.take(np.sort(np.random.default_rng(0).choice(rows, size, replace=False)))  # ty: ignore
 
 
-def measure(method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch) -> dict[str, float]:
+def measure(
+    method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
+) -> dict[str, float]:
     """All metrics of one member, by slash-separated name; every one a function of its weights and the probe set."""
     loss, backup, info = _on_probe(method, regularizer, seed, progress, probe)
     # In float64 on the host: the definitions are shared with instruments that work on plain arrays.
-    arrays = Backup(*(np.asarray(column, np.float64) for column in backup))
+    arrays: Any = jax.tree.map(lambda column: np.asarray(column, np.float64), backup)
     sides = (arrays.phi, arrays.phi_next, arrays.bootstraps)
     return {
         "losses/total": float(loss),
