@@ -1,1 +1,18 @@
+"""What was logged: readers that make one table, and a look at what is in it."""
 
+from dr3.data.assemble import assemble
+from dr3.data.load import READERS, load
+from dr3.data.npz import read_npz, write_npz
+from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
+
+__all__ = [
+    "READERS",
+    "ContinuousActions",
+    "DiscreteActions",
+    "Transitions",
+    "assemble",
+    "load",
+    "monte_carlo_returns",
+    "read_npz",
+    "write_npz",
+]
