@@ -89,7 +89,7 @@ def monte_carlo_returns(
 ) -> NDArray[np.float32]:
     """Discounted sum of the rewards from each row to the last row of its episode: (N,).
 
-    What came after a time-out was never logged, so these returns leave it out; they are what the data say, not the value.
+    What came after a time-out was never logged, so these returns leave it out: they are what the log says, not values.
     """
     returns = np.zeros(len(rewards), np.float64)
     following = 0.0
