@@ -1,5 +1,22 @@
-"""What was logged: readers into one table."""
+"""What was logged: readers that make one table, and a look at what is in it."""
 
-from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.data.assemble import assemble
+from dr3.data.describe import Description, describe, table
+from dr3.data.load import READERS, load
+from dr3.data.npz import read_npz, write_npz
+from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
-__all__ = ["ContinuousActions", "DiscreteActions", "Transitions"]
+__all__ = [
+    "READERS",
+    "ContinuousActions",
+    "Description",
+    "DiscreteActions",
+    "Transitions",
+    "assemble",
+    "describe",
+    "load",
+    "monte_carlo_returns",
+    "read_npz",
+    "table",
+    "write_npz",
+]
