@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dr3.collect import sample_gridworld
-from dr3.data import load, read_npz, write_npz
+from dr3.data import read, read_npz, write_npz
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.envs import gridworld
 from dr3.errors import UserError
@@ -114,7 +114,7 @@ def test_images_stay_bytes(file):
 def test_a_written_table_reads_back_the_same(file, size):
     table = sample_gridworld(gridworld("grid16smoothobs"), size=size)
     write_npz(file, table)
-    back = load(file)
+    back = read(file)
     assert back.fingerprint() == table.fingerprint()
     assert (back.name, back.world, back.returns_discount) == (table.name, table.world, 0.95)
     assert [path.name for path in file.parent.iterdir()] == ["log.npz"]
@@ -285,7 +285,7 @@ def test_an_impossible_discount_is_refused(file):
 @pytest.mark.parametrize("name", ["log.csv", "log"])
 def test_an_unknown_ending_lists_the_known_ones(name):
     with pytest.raises(UserError, match=rf"{name}: .*\.npz"):
-        load(name)
+        read(name)
 
 
 def test_every_column_of_the_table_is_written(file):

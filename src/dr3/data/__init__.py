@@ -2,8 +2,8 @@
 
 from dr3.data.assemble import assemble
 from dr3.data.describe import Description, describe, table
-from dr3.data.load import READERS, load
 from dr3.data.npz import read_npz, write_npz
+from dr3.data.read import READERS, read
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "Transitions",
     "assemble",
     "describe",
-    "load",
     "monte_carlo_returns",
+    "read",
     "read_npz",
     "table",
     "write_npz",

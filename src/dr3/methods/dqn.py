@@ -16,7 +16,7 @@ from dr3.methods.discrete import Bootstrap, BootstrappedMethod, chosen
 @hyperparameters
 @dataclass(frozen=True)
 class DQN(BootstrappedMethod):
-    """Targets r + γ max_a' Q_target(s', a')."""
+    """Q-learning: targets r + γ max_a' Q_target(s', a')."""
 
     name: ClassVar[str] = "dqn"
 

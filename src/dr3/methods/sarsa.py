@@ -18,7 +18,7 @@ from dr3.methods.discrete import Bootstrap, BootstrappedMethod, chosen
 @hyperparameters
 @dataclass(frozen=True)
 class SARSA(BootstrappedMethod):
-    """Targets r + γ Q_target(s', a') with the a' that was taken next, so that (s', a') is itself in the data."""
+    """Offline SARSA: targets r + γ Q_target(s', a') with the a' taken next, so that (s', a') is itself in the data."""
 
     name: ClassVar[str] = "sarsa"
 

@@ -21,7 +21,10 @@ from dr3.networks import DiscreteCritic
 @hyperparameters
 @dataclass(frozen=True)
 class Supervised(DiscreteMethod):
-    """Targets are the logged returns. Its Backup ties (s, a) to the logged (s', a'), for instruments to look at."""
+    """Supervised regression: targets are the logged Monte-Carlo returns.
+
+    Its Backup ties (s, a) to the logged (s', a'), for instruments to look at.
+    """
 
     name: ClassVar[str] = "supervised"
 

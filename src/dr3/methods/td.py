@@ -20,7 +20,7 @@ from dr3.methods.discrete import Bootstrap, BootstrappedMethod, chosen
 @hyperparameters
 @dataclass(frozen=True)
 class TD(BootstrappedMethod):
-    """Targets r + γ Σ_a' π_β(a'|s') Q_target(s', a').
+    """TD-learning: targets r + γ Σ_a' π_β(a'|s') Q_target(s', a').
 
     Same quantity as SARSA's in expectation, but a' may be out of sample: never logged, though likely under π_β. That is
     the difference the paper traces co-adaptation to.

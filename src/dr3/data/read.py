@@ -15,7 +15,7 @@ READERS: dict[str, Callable[..., Transitions]] = {
 }
 
 
-def load(path: str | os.PathLike[str], *, discount: float = 0.99) -> Transitions:
+def read(path: str | os.PathLike[str], *, discount: float = 0.99) -> Transitions:
     """Read logged data; the ending of the name says how.
 
     `discount` is for the Monte-Carlo returns where the file holds none.
