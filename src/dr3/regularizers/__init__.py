@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jax import Array
 
@@ -14,8 +14,11 @@ from dr3.regularizers.dr3 import DR3
 class Regularizer(Protocol):
     """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup)."""
 
-    name: ClassVar[str]
-    coefficient: float
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def coefficient(self) -> float: ...
 
     def __call__(self, backup: Backup) -> Array: ...
 

@@ -10,6 +10,7 @@ import platform
 import subprocess
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,14 @@ from typing import Any
 from dr3.errors import UserError
 from dr3.training.checkpoints import Checkpoints
 
-PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy", "scipy")
+PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
 
 class RunFolder:
     """Names and formats of everything in a run folder.
 
-    Lines are appended before the checkpoint that covers them is sealed, so after any kill the files hold at least what
-    the last whole checkpoint knows; `rewind` removes what they hold beyond it, and a torn last line with it.
+    Lines are on the disk before the state that covers them, so after any kill the files hold at least what the newest
+    whole state knows; `rewind` removes what they hold beyond it, and a torn last line with it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -116,6 +117,7 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
+@cache
 def _commit() -> str | None:
     """The commit of the source tree this package runs from, `+` if it was changed since; None for an installed one."""
     here = Path(__file__).parent

@@ -8,12 +8,14 @@ import signal
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
@@ -114,7 +116,6 @@ class Training:
         self.table_of = [repr(member.method) for member in members]
         # What a compiled program takes as arguments: numbers on the device, so that members share one program.
         self.traced = [jax.tree.map(jnp.asarray, (m.method, m.regularizer, np.uint32(m.seed))) for m in members]
-        self.acts = jax.jit(lambda method, critic, observations: method.act(critic, observations))
 
     def run(self, *, chunk: int | None, show: bool) -> None:
         steps = self.config["steps"]
@@ -185,6 +186,11 @@ class Training:
 
     def _measure(self) -> None:
         """Metrics, evaluations and critics, where this step is due for them."""
+        # The matrices here are small, and the cores are taken: BLAS threads would only wait for each other.
+        with _blas().limit(limits=1):
+            self._measure_now()
+
+    def _measure_now(self) -> None:
         last = self.step == self.config["steps"]
         if last or self.step % self.config["metrics_every"] == 0:
             self.folder.append(self.folder.metrics, [row for row in map(self._metrics_of, self._live()) if row])
@@ -207,7 +213,7 @@ class Training:
         member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
 
         def policy(observations: np.ndarray) -> np.ndarray:
-            return np.asarray(self.acts(self.traced[number][0], critic, observations))
+            return np.asarray(_act(self.traced[number][0], critic, observations))
 
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)
         return {"step": self.step, "member": number, **outcome}
@@ -248,6 +254,16 @@ class Training:
     def _note(self) -> str:
         dead = len(self.members) - len(self._live())
         return f", {dead} diverged" if dead else ""
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@jax.jit
+def _act(method: Method, critic: Any, observations: jax.Array) -> jax.Array:
+    return method.act(critic, observations)
 
 
 def _tables(members: Sequence[Member], data: Transitions) -> dict[str, Batch]:
