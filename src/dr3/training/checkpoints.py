@@ -59,6 +59,12 @@ class Checkpoints:
             return []
         return sorted(int(path.name) for path in self.folder.iterdir() if path.name.isdigit())
 
+    def rewind(self, step: int) -> None:
+        """Remove those after `step`, and what a kill left half-written under another name."""
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if not path.name.isdigit() or int(path.name) > step:
+                shutil.rmtree(path)
+
     def whole(self, step: int) -> bool:
         """Whether the checkpoint is complete and unchanged since it was sealed."""
         try:
