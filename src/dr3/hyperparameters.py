@@ -29,8 +29,11 @@ def hyperparameters(cls: type[T]) -> type[T]:
 
 
 def to_json(value: Any) -> dict[str, Any] | None:
-    """The fields of a method or regularizer, and its name: enough to build it again."""
-    return None if value is None else {"name": value.name, **dataclasses.asdict(value)}
+    """The fields of a method or regularizer, and its name: enough to build it again, and equal to itself read back."""
+    if value is None:
+        return None
+    fields = {key: list(item) if isinstance(item, tuple) else item for key, item in dataclasses.asdict(value).items()}
+    return {"name": value.name, **fields}
 
 
 def from_json(registry: dict[str, type], record: dict[str, Any] | None) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -30,11 +31,13 @@ def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
     for part in parts:
         key, has_value, text = part.partition("=")
         if not has_value and key in known and hints[key] is bool:
-            key, text = key, "true"
+            text = "true"
         elif not has_value:
             key, text = next(ordered, ""), part
         if key not in known:
             raise UserError(f"{word!r}: {name} has no setting {key or part!r}; it has {', '.join(known)}.")
+        if key in settings:
+            raise UserError(f"{word!r}: {key} is set twice.")
         settings[key] = _read(word, key, hints[key], text)
     return settings
 
@@ -42,12 +45,18 @@ def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
 def spell(value: Any) -> str:
     """The word for a dataclass with a name: its first setting, then those that are not at their default."""
     first, *rest = dataclasses.fields(value)
-    words = [value.name, f"{getattr(value, first.name):g}"]
+    words = [value.name, _spell_number(getattr(value, first.name))]
     for field in rest:
         setting = getattr(value, field.name)
         if setting != field.default:
             words.append(field.name if setting is True else f"{field.name}={setting}")
     return ":".join(words)
+
+
+def _spell_number(number: float) -> str:
+    """The shortest text that reads back as the same number."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def _read(word: str, key: str, hint: Any, text: str) -> Any:
@@ -60,15 +69,25 @@ def _read(word: str, key: str, hint: Any, text: str) -> Any:
         if text.lower() in ("true", "false"):
             return text.lower() == "true"
         raise UserError(f"{word!r}: {key} is true or false, not {text!r}.")
+    if hint is str:
+        return text
     try:
-        return count(text) if hint is int else hint(text)
+        return count(text) if hint is int else _finite(text)
     except ValueError:
-        raise UserError(f"{word!r}: {key} must be a number, not {text!r}.") from None
+        kind = "whole number" if hint is int else "number"
+        raise UserError(f"{word!r}: {key} must be a {kind}, not {text!r}.") from None
 
 
 def count(text: str) -> int:
     """A whole number, also as `1e6` or `5_000`. ValueError for anything else."""
-    number = float(text)
+    number = _finite(text)
     if number != int(number):
         raise ValueError(f"{text} is not a whole number")
     return int(number)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not finite")
+    return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -57,7 +58,17 @@ class DiscreteMethod:
     def prepare(self, data: Transitions) -> Transitions:
         if not isinstance(data.action_space, DiscreteActions):
             raise UserError(f"{self.name} needs discrete actions, but those of {data.name} are continuous.")
+        self.check()
         return data
+
+    def check(self) -> None:
+        """Refuse what nothing can be trained with. (Not on construction: JAX also builds methods from tracers.)"""
+        _within("discount", self.discount, 0, 1)
+        _within("learning_rate", self.learning_rate, 0)
+        _within("adam_epsilon", self.adam_epsilon, 0)
+        _within("batch_size", self.batch_size, 0)
+        for width in self.hidden:
+            _within("every width in hidden", width, 1)
 
     # --- Learning ---
 
@@ -134,6 +145,11 @@ class BootstrappedMethod(DiscreteMethod):
     target_rate: float = 1.0
     """How far the target moves towards the critic: 1 copies it (hard); 0.005 with period 1 trails it (soft)."""
 
+    def check(self) -> None:
+        super().check()
+        _within("target_period", self.target_period, 1)
+        _within("target_rate", self.target_rate, 0, 1)
+
     def bootstrap(self, online: Array, target: Array, batch: Batch) -> Bootstrap:
         """Choose a' given Q(s', ·) of the online and of the target network, each (n, A)."""
         raise NotImplementedError
@@ -177,6 +193,12 @@ class BootstrappedMethod(DiscreteMethod):
 
     def synchronise(self, learner: Learner) -> Learner:
         return learner._replace(target=move(learner.target, learner.critic, self.target_rate))
+
+
+def _within(name: str, value: float, least: float, most: float = math.inf) -> None:
+    if not (least <= value <= most and math.isfinite(value)):
+        interval = f"at least {least}" if most == math.inf else f"between {least} and {most}"
+        raise UserError(f"{name} must be {interval}, not {value}.")
 
 
 def chosen(values: Array, actions: Array) -> Array:

@@ -49,6 +49,14 @@ class Checkpoints:
         """Steps that have a file, in order, whole or not."""
         return sorted(int(file.stem) for file in self.folder.glob("*.npz"))
 
+    def rewind(self, step: int) -> None:
+        """Remove those after `step`, and what a kill left half-written under another name."""
+        for file in self.folder.glob("*.partial"):
+            file.unlink()
+        for later in self.steps():
+            if later > step:
+                self.path(later).unlink()
+
     def whole(self, step: int) -> bool:
         """Whether the file is complete and every array in it matches its checksum."""
         try:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.envs import GRIDWORLDS, Gridworld, expected_return, gridworld, policy_values
+from dr3.errors import UserError
 
 Policy = Callable[[NDArray[Any]], NDArray[Any]]  # (n, *shape) observations -> (n, …) actions
 
@@ -85,15 +86,13 @@ def evaluator_for(env: str | Gridworld | Evaluator, *, episodes: int = 10) -> Ev
 
 
 def _rollouts(env: str, episodes: int) -> Rollouts:
-    from dr3.errors import UserError
-
     try:
         import gymnasium
     except ImportError:
         raise UserError(f"Trying a policy in {env} needs Gymnasium: pip install 'dr3[envs]'.") from None
     try:
         gymnasium.make(env).close()
-    except gymnasium.error.Error as error:
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
         known = ", ".join(GRIDWORLDS)
         raise UserError(f"There is no world {env!r}, neither of {known} nor in Gymnasium ({error}).") from None
     return Rollouts(env, episodes)

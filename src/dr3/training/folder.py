@@ -41,7 +41,10 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Generator[None]:
         """Hold the folder against a second writer. The operating system lets go of it when the process ends."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be a run folder: {error.strerror}.") from None
         with (self.path / ".lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -68,12 +71,14 @@ class RunFolder:
             os.fsync(stream.fileno())
 
     def rewind(self, step: int) -> None:
-        """Drop every line written after `step`, and a last line that is not whole."""
+        """Drop every line and checkpoint written after `step`, and a last line that is not whole."""
         for file in (self.metrics, self.evaluations):
             kept = [json.dumps(row) + "\n" for row in read_lines(file) if row["step"] <= step]
             partial = file.with_suffix(".partial")
             partial.write_text("".join(kept))
             partial.rename(file)
+        self.checkpoints.rewind(step)
+        self.state.rewind(step)
 
     def latest_state(self) -> tuple[int | None, list[int]]:
         """The newest step to resume from whose checkpoint is whole, and the newer ones that are not."""

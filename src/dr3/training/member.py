@@ -47,6 +47,9 @@ def population(
     methods = methods if isinstance(methods, Sequence) else [methods]
     regularizers = regularizers if isinstance(regularizers, Sequence) else [regularizers]
     seeds = range(seeds) if isinstance(seeds, int) else seeds
+    for seed in seeds:
+        if not 0 <= seed < 2**32:
+            raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
     members = [Member(*choice) for choice in itertools.product(methods, regularizers, seeds)]
     if not members:
         raise UserError("A population needs at least one method and one seed.")

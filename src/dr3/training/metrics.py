@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -29,26 +28,30 @@ def probe_of(table: Batch, size: int = PROBE_SIZE) -> Batch:
 def measure(
     method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
 ) -> dict[str, float]:
-    """All metrics of one member, by slash-separated name; every one a function of its weights and the probe set."""
+    """All metrics of one member, by slash-separated name; every one a function of its weights and the probe set.
+
+    A member on its way to divergence may have weights that are finite and features that are not; so is the metric then.
+    """
     loss, backup, info = _on_probe(method, regularizer, seed, progress, probe)
     # In float64 on the host: the definitions are shared with instruments that work on plain arrays.
     arrays: Any = jax.tree.map(lambda column: np.asarray(column, np.float64), backup)
     sides = (arrays.phi, arrays.phi_next, arrays.bootstraps)
-    return {
-        "losses/total": float(loss),
-        **{name: float(value) for name, value in info.items()},
-        "td/error": float(np.mean((arrays.values - arrays.targets) ** 2)),
-        "q/data_mean": float(arrays.values.mean()),
-        "q/target_mean": float(arrays.targets.mean()),
-        "features/dot_product": float(dot_product(*sides)),
-        "features/cosine": float(cosine(*sides)),
-        "features/norm": float(norm(arrays.phi).mean()),
-        "features/norm_next": float(norm(arrays.phi_next).mean()),
-        "features/srank": float(np.mean([srank(phi) for phi in arrays.phi.reshape(-1, *arrays.phi.shape[-2:])])),
-    }
+    with np.errstate(over="ignore", invalid="ignore"):
+        return {
+            "losses/total": float(loss),
+            **{name: float(value) for name, value in info.items()},
+            "td/error": float(np.mean((arrays.values - arrays.targets) ** 2)),
+            "q/data_mean": float(arrays.values.mean()),
+            "q/target_mean": float(arrays.targets.mean()),
+            "features/dot_product": float(dot_product(*sides)),
+            "features/cosine": float(cosine(*sides)),
+            "features/norm": float(norm(arrays.phi).mean()),
+            "features/norm_next": float(norm(arrays.phi_next).mean()),
+            "features/srank": float(np.mean([srank(phi) for phi in arrays.phi.reshape(-1, *arrays.phi.shape[-2:])])),
+        }
 
 
-@partial(jax.jit)
+@jax.jit
 def _on_probe(
     method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
 ) -> tuple[Any, Backup, dict[str, Any]]:
@@ -56,10 +59,3 @@ def _on_probe(
     critic = method.critic(progress.learner)
     loss, (backup, info) = objective(method, regularizer, critic, progress.learner, probe, key)
     return loss, backup, info
-
-
-@jax.jit
-def all_finite(learner: Any) -> jax.Array:
-    """Whether every weight is a number: an objective can stay finite while a weight that it does not read does not."""
-    checks = [jax.numpy.isfinite(leaf).all() for leaf in jax.tree.leaves(learner) if leaf.dtype.kind == "f"]
-    return jax.numpy.stack(checks).all()

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dr3.data.transitions import DiscreteActions
 from dr3.errors import UserError
 from dr3.training import config as configuration
 from dr3.training.folder import RunFolder, read_lines
@@ -131,11 +132,22 @@ class Runs:
                 f"Observations must have the shape (n, {', '.join(map(str, self.spec.observation_shape))}), "
                 f"not {observations.shape}."
             )
+        actions = [self._actions(column, len(observations)) for column in more]
         key = (member, step)
         if key not in self._critics:
             self._critics[key] = self.critics(step)[member]
         answer = getattr(self.members[member].method, function)
-        return np.asarray(answer(self._critics[key], jnp.asarray(observations), *map(jnp.asarray, more)))
+        return np.asarray(answer(self._critics[key], jnp.asarray(observations), *actions))
+
+    def _actions(self, column: ArrayLike, rows: int) -> jax.Array:
+        """Checked, and of the type that the methods expect."""
+        actions, space = np.asarray(column), self.spec.action_space
+        shape = (rows,) if isinstance(space, DiscreteActions) else (rows, space.size)
+        if actions.shape != shape:
+            raise UserError(f"Actions must have the shape {shape}, one for each observation, not {actions.shape}.")
+        if isinstance(space, DiscreteActions) and not np.isin(actions, range(space.count)).all():
+            raise UserError(f"Actions must be whole numbers from 0 to {space.count - 1}.")
+        return jnp.asarray(actions, jnp.int32 if isinstance(space, DiscreteActions) else jnp.float32)
 
     def _fresh_critic(self, number: int) -> Any:
         method, seed = self.members[number].method, np.uint32(self.members[number].seed)

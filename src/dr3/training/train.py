@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.envs import Gridworld
+from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.training import config as configuration
@@ -28,7 +29,7 @@ from dr3.training.folder import RunFolder, describe_environment
 from dr3.training.interruption import watched
 from dr3.training.loop import Progress, advance, begin
 from dr3.training.member import Member, population
-from dr3.training.metrics import all_finite, measure, probe_of
+from dr3.training.metrics import measure, probe_of
 from dr3.training.progress import Reporter, reporter
 from dr3.training.runs import Runs
 
@@ -62,6 +63,8 @@ def train(
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
     """
+    if chunk is not None and chunk < 1:
+        raise UserError(f"chunk must be at least 1, not {chunk}.")
     members = population(method, regularizer, seeds)
     where = data.world if env == "auto" else env
     evaluator = None if where is None else evaluator_for(where, episodes=episodes)
@@ -82,10 +85,12 @@ def train(
             config["metrics_every"] = metrics_every or stored["metrics_every"]
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
             configuration.check_same(folder.path, stored, config)
-        else:
+        # What cannot be trained is refused before the folder says that it is this run's.
+        training = Training(folder, config, members, data, evaluator)
+        if not folder.config.exists():
             folder.write(folder.environment, describe_environment())
         folder.write(folder.config, config)
-        Training(folder, config, members, data, evaluator).run(chunk=chunk, show=progress)
+        training.run(chunk=chunk, show=progress)
     return Runs(folder.path)
 
 
@@ -126,7 +131,7 @@ class Training:
                 report.say(note)
             if self.step == 0:
                 self._measure()
-                self._save()
+            self._write_status()
             saved, length = time.monotonic(), chunk or 16
             while self.step < steps:
                 began, before = time.monotonic(), self.step
@@ -142,7 +147,8 @@ class Training:
                     report.say(f"Stopped at step {self.step:,}, everything saved; the same command goes on from there.")
                     raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
                 if chunk is None:  # grow or shrink by at most 4 towards a second's worth
-                    length = int(np.clip(length * SECONDS_PER_CHUNK / seconds, max(1, length // 4), 4 * length))
+                    wanted = length * SECONDS_PER_CHUNK / max(seconds, 1e-9)
+                    length = int(np.clip(wanted, max(1, length // 4), 4 * length))
 
     # --- One stretch of updates ---
 
@@ -152,7 +158,8 @@ class Training:
         for number, now in zip(live, run(live, stop, pool), strict=True):
             self.progress[number] = now
             if not bool(now.finite):
-                report.say(f"Member {number} diverged: its loss is not finite after {int(now.step):,} updates; frozen.")
+                at = f"{int(now.step):,}"
+                report.say(f"Member {number} diverged: after {at} updates its loss or weights are not finite; frozen.")
         self.step = stop
 
     def _in_threads(self, live: list[int], stop: int, pool: ThreadPoolExecutor) -> list[Progress]:
@@ -193,19 +200,15 @@ class Training:
     def _measure_now(self) -> None:
         last = self.step == self.config["steps"]
         if last or self.step % self.config["metrics_every"] == 0:
-            self.folder.append(self.folder.metrics, [row for row in map(self._metrics_of, self._live()) if row])
+            self.folder.append(self.folder.metrics, [self._metrics_of(number) for number in self._live()])
         if last or self.step % self.config["evaluate_every"] == 0:
             if self.evaluator is not None:
                 self.folder.append(self.folder.evaluations, [self._evaluate(number) for number in self._live()])
             critics = [m.method.critic(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
             self.folder.checkpoints.save(self.step, critics)
 
-    def _metrics_of(self, number: int) -> dict[str, Any] | None:
-        now = self.progress[number]
-        if not bool(all_finite(now.learner)):
-            self.progress[number] = now._replace(finite=jnp.zeros((), bool))
-            return None
-        values = measure(*self.traced[number], now, self.probes[self.table_of[number]])
+    def _metrics_of(self, number: int) -> dict[str, Any]:
+        values = measure(*self.traced[number], self.progress[number], self.probes[self.table_of[number]])
         return {"step": self.step, "member": number, **values}
 
     def _evaluate(self, number: int) -> dict[str, Any]:
@@ -213,6 +216,11 @@ class Training:
         member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
 
         def policy(observations: np.ndarray) -> np.ndarray:
+            if observations.shape[1:] != self.spec.observation_shape:
+                raise UserError(
+                    f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
+                    f"policies are tried in {observations.shape[1:]}; name another env, or none."
+                )
             return np.asarray(_act(self.traced[number][0], critic, observations))
 
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)
@@ -220,6 +228,9 @@ class Training:
 
     def _save(self) -> None:
         self.folder.state.save(self.step, self.progress, keep=2)
+        self._write_status()
+
+    def _write_status(self) -> None:
         diverged = {str(n): int(now.step) for n, now in enumerate(self.progress) if not bool(now.finite)}
         finished = self.step == self.config["steps"]
         self.folder.write(self.folder.status, {"step": self.step, "finished": finished, "diverged": diverged})
@@ -232,12 +243,14 @@ class Training:
         step, broken = self.folder.latest_state()
         notes = [f"The state of step {number:,} in {self.folder.path} is damaged; it is not used." for number in broken]
         if step is None:
+            # Whatever was measured at step 0 is measured again.
             self.folder.rewind(-1)
             return 0, fresh, notes
         self.folder.rewind(step)
         restored = jax.tree.map(jnp.array, self.folder.state.restore(step, fresh))
-        if step:
-            notes.append(f"Going on from step {step:,} of {self.folder.path}.")
+        finished = step == self.config["steps"]
+        place = f"step {step:,} of {self.folder.path}"
+        notes.append(f"Nothing is left to do after {place}." if finished else f"Going on from {place}.")
         return step, restored, notes
 
     def _boundaries(self) -> list[int]:
