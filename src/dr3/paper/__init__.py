@@ -1,0 +1,22 @@
+"""The paper's own numbers: its tables as data, its hyperparameters as presets, and an audit of one against the other."""
+
+from dr3.paper.audit import Check, audit
+from dr3.paper.presets import PRESETS, Setting, settings
+from dr3.paper.scores import Printed, normalise, printed
+from dr3.paper.tables import Column, Table, Value, table, tables
+
+__all__ = [
+    "PRESETS",
+    "Check",
+    "Column",
+    "Printed",
+    "Setting",
+    "Table",
+    "Value",
+    "audit",
+    "normalise",
+    "printed",
+    "settings",
+    "table",
+    "tables",
+]
