@@ -1,6 +1,7 @@
-"""The paper's own numbers: its tables as data, its hyperparameters as presets, and an audit of one against the other."""
+"""The paper's own numbers: its tables as data, its hyperparameters as presets, an audit of it all."""
 
-from dr3.paper.audit import Check, audit
+from dr3.paper.audit import audit
+from dr3.paper.checks import Check
 from dr3.paper.presets import PRESETS, Setting, settings
 from dr3.paper.scores import Printed, normalise, printed
 from dr3.paper.tables import Column, Table, Value, table, tables

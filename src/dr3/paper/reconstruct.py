@@ -31,7 +31,7 @@ def whole_percentages(mean: float, deviation: float) -> list[tuple[float, ...]]:
 
 
 def triples(mean: float, deviation: float) -> list[tuple[float, ...]]:
-    """Candidates for three runs: whole percentages where they fit, else points all around the circle of real triples."""
+    """Candidates for three runs: whole percentages where they fit, else points all round the circle of triples."""
     found = whole_percentages(mean, deviation)
     if found:
         return found
@@ -56,7 +56,7 @@ def iqm_range(means: Floats, deviations: Floats, runs: int, rng: np.random.Gener
     """The least and the greatest IQM that runs with these means and deviations, (tasks,) each, can have.
 
     Found by search (each task in turn takes the shape that moves the IQM most), so the true range can be a little
-    wider.
+    wider; rounding of the printed numbers is left out.
     """
     shapes = _shapes(runs, rng)
     # (tasks, shapes, runs): every task with every shape

@@ -71,7 +71,7 @@ def printed(algorithm: str, task: str) -> tuple[Printed, ...]:
 
 
 def _rows(task: str) -> list[tuple[Table, str]]:
-    """The rows of the paper's tables about a task; an Atari game has one per base method, if the data share is known."""
+    """The paper's rows about a task; an Atari game has one per base method, if its data share is given."""
     if (found := atari_game(task)) is not None:
         game, share = found
         return [] if share is None else [(table(f"atari-{base}-{share}"), game) for base in ("cql", "rem")]
