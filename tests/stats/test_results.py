@@ -25,7 +25,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     append_results(file, [result("CQL+DR3")])
     assert read_results(file) == [*rows, result("CQL+DR3")]
     assert file.read_text().count("\n") == 3
-    numpy_row = Result("a", "t", int(np.int64(3)), 1, tuple(np.float32([0.5, 0.25])), None)
+    numpy_row = Result("a", "t", 3, 1, tuple(np.array([0.5, 0.25], np.float32)), None)
     append_results(tmp_path / "new.jsonl", [numpy_row])
     assert read_results(tmp_path / "new.jsonl")[0].returns == (0.5, 0.25)
 

@@ -1,10 +1,10 @@
 """The paper's own numbers: its tables as data, its hyperparameters as presets, an audit of it all."""
 
-from dr3.paper.audit import audit
+from dr3.paper.auditing import audit
 from dr3.paper.checks import Check
 from dr3.paper.presets import PRESETS, Setting, settings
 from dr3.paper.scores import Printed, normalise, printed
-from dr3.paper.tables import Column, Table, Value, table, tables
+from dr3.paper.tables import Column, Table, Value, all_tables, table
 
 __all__ = [
     "PRESETS",
@@ -14,10 +14,10 @@ __all__ = [
     "Setting",
     "Table",
     "Value",
+    "all_tables",
     "audit",
     "normalise",
     "printed",
     "settings",
     "table",
-    "tables",
 ]

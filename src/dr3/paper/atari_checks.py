@@ -9,7 +9,7 @@ import numpy as np
 
 from dr3.paper.checks import HALF_DIGIT, Check
 from dr3.paper.reconstruct import Floats, iqm_range
-from dr3.paper.tables import Table, table, tables
+from dr3.paper.tables import Table, all_tables, table
 from dr3.stats import iqm
 
 SHARES = ("1%", "5%", "10%")
@@ -97,7 +97,7 @@ def repeated_tables() -> Iterator[Check]:
 
 def points_in_intervals() -> Iterator[Check]:
     inside = 0
-    for found in tables().values():
+    for found in all_tables().values():
         for row, values in found.cells.items():
             for column, value in zip(found.columns, values, strict=True):
                 if value.interval is None:
@@ -106,5 +106,7 @@ def points_in_intervals() -> Iterator[Check]:
                     inside += 1
                     continue
                 where = f"{found.name}: {column}, {row}"
-                yield Check("Points inside their own intervals", where, str(value), "outside", "does not follow")
+                yield Check(
+                    "Points inside their own intervals", where, value.text(found.digits), "outside", "does not follow"
+                )
     yield Check("Points inside their own intervals", "all other cells", f"{inside} cells", "inside", "follows")

@@ -1,4 +1,4 @@
-"""What the AntMaze and Kitchen tables say about the three runs behind each cell, and what those say about the claims."""
+"""What the AntMaze and Kitchen tables say about the three runs behind each cell, and those about the claims."""
 
 from __future__ import annotations
 

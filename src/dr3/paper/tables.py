@@ -35,12 +35,13 @@ class Value:
     deviation: float | None = None
     interval: tuple[float, float] | None = None
 
-    def __str__(self) -> str:
+    def text(self, digits: int) -> str:
+        """As printed, with `digits` after the point."""
         if self.deviation is not None:
-            return f"{self.mean} ± {self.deviation}"
+            return f"{self.mean:.{digits}f} ± {self.deviation:.{digits}f}"
         if self.interval is not None:
-            return f"{self.mean} ({self.interval[0]}, {self.interval[1]})"
-        return str(self.mean)
+            return f"{self.mean:.{digits}f} ({self.interval[0]:.{digits}f}, {self.interval[1]:.{digits}f})"
+        return f"{self.mean:.{digits}f}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Table:
     unit: str
     runs: int | None
     uncertainty: str
+    digits: int  # after the point
     notes: tuple[str, ...]
     columns: tuple[Column, ...]
     cells: Mapping[str, tuple[Value, ...]]  # row name -> one value per column
@@ -92,7 +94,7 @@ class Table:
             for row, values in self.cells.items()
             for column, value in zip(self.columns, values, strict=True)
         ]
-        about = ("name", "title", "place", "label", "unit", "runs", "uncertainty", "notes")
+        about = ("name", "title", "place", "label", "unit", "runs", "uncertainty", "digits", "notes")
         return {key: getattr(self, key) for key in about} | {"cells": cells}
 
     def as_csv(self) -> str:
@@ -109,17 +111,17 @@ class Table:
 
 
 @cache
-def tables() -> dict[str, Table]:
+def all_tables() -> dict[str, Table]:
     """All result tables by name."""
     stored = json.loads(files("dr3.paper").joinpath("tables.json").read_text(encoding="utf-8"))
     return {name: _table(name, fields) for name, fields in stored.items()}
 
 
 def table(name: str) -> Table:
-    """One table; `tables()` lists them."""
-    if name not in tables():
+    """One table; `all_tables()` lists them."""
+    if name not in all_tables():
         raise UserError(f"the paper has no table named {name!r}; `dr3 paper show` lists them.")
-    return tables()[name]
+    return all_tables()[name]
 
 
 def _table(name: str, fields: dict) -> Table:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dr3.errors import UserError
 from dr3.stats.aggregates import Floats, Missing, Statistic, iqm
-from dr3.stats.bootstrap import Band, interval
+from dr3.stats.resampling import Band, interval
 
 
 def evenly_spaced(available: int, count: int | None) -> NDArray[np.int64]:

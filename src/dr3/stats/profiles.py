@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from dr3.errors import UserError
 from dr3.stats.aggregates import Floats, Missing
-from dr3.stats.bootstrap import Band, as_matrix, blocks, draw_runs, limits, packed, pick
+from dr3.stats.resampling import Band, as_matrix, blocks, draw_runs, limits, packed, pick
 
 
 def performance_profile(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dr3.stats.aggregates import Floats, Missing
-from dr3.stats.bootstrap import Interval, limits, pair, pair_draws
+from dr3.stats.resampling import Interval, limits, pair, pair_draws
 
 
 @dataclass(frozen=True)

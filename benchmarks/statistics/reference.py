@@ -1,6 +1,6 @@
-"""Compute what rliable says about stored inputs. Run once, in an environment of its own; see README.md.
+"""Compute what rliable says about stored inputs. Run once, in an environment of its own.
 
-python make.py > rliable.json
+python benchmarks/statistics/reference.py > tests/stats/reference/rliable.json
 """
 
 from __future__ import annotations
