@@ -91,11 +91,12 @@ def main(arguments: list[str]) -> int:
         options.json.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.figures is not None:
         from dr3.reports.figures import statistics_figures
+        from dr3.reports.style import save
 
         options.figures.mkdir(parents=True, exist_ok=True)
         pictures = statistics_figures(table, measures, rng, level=options.level, missing=options.missing)
         for name, picture in pictures.items():
-            picture.savefig(options.figures / f"{name}.svg", metadata={"Date": None})
+            save(picture, options.figures / f"{name}.svg")
         console.print(f"Pictures in {options.figures}: {', '.join(pictures)}.", highlight=False)
     return 0
 

@@ -39,7 +39,14 @@ def summary(checks: list[Check]) -> str:
 
 def as_markdown(checks: list[Check]) -> str:
     """The audit as a page: one table per section."""
-    lines = [summary(checks)]
+    lines = [
+        "# The paper's numbers, recomputed",
+        "",
+        "Written by `dr3 paper audit --markdown > docs/paper-audit.md`; what the verdicts mean is in",
+        "[statistics.md](statistics.md#the-audit).",
+        "",
+        summary(checks),
+    ]
     section = ""
     for check in checks:
         if check.section != section:

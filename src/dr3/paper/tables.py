@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,7 @@ class Table:
         spreads = [self.value(row, algorithm, measure).deviation for row in self.rows]
         return np.array([np.nan if spread is None else spread for spread in spreads])
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, Any]:
         """For JSON: one record per cell, so that no reader needs to know the layout."""
         cells = [
             {

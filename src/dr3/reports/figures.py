@@ -30,15 +30,17 @@ def interval_plot(intervals: Mapping[str, Mapping[str, Interval]]) -> Figure:
     with style():
         names = list(intervals)
         statistics = list(next(iter(intervals.values())))
-        figure, panels = _axes(1.6 + 1.9 * len(statistics), 0.75 + 0.34 * len(names), len(statistics))
+        figure, panels = _axes(1.6 + 1.9 * len(statistics), 0.95 + 0.34 * len(names), len(statistics))
         colour = colours(names)
         for panel, statistic in zip(panels, statistics, strict=True):
             for row, name in enumerate(names):
                 value = intervals[name][statistic]
                 panel.barh(row, value.upper - value.lower, 0.5, value.lower, color=colour[name], alpha=0.3, linewidth=0)
                 panel.plot([value.estimate] * 2, [row - 0.25, row + 0.25], color=colour[name], solid_capstyle="butt")
-            lower_is_better = statistic == "optimality gap"
-            panel.set_title(statistic + (" (lower is better)" if lower_is_better else ""))
+            panel.set_title(statistic)
+            panel.set_xlabel("score, lower is better" if statistic == "optimality gap" else "score")
+            panel.use_sticky_edges = False  # bars would stick to the frame and look cut off
+            panel.margins(x=0.08)
             panel.set_ylim(len(names) - 0.5, -0.5)
             panel.set_yticks(range(len(names)), names if panel is panels[0] else [""] * len(names))
             panel.tick_params(axis="y", length=0)
@@ -77,7 +79,7 @@ def efficiency_plot(curves: Mapping[str, Band], *, statistic: str = "IQM of norm
 def improvement_plot(comparisons: Sequence[Comparison]) -> Figure:
     """One bar per comparison, with the two lines that the paper's verdicts are about."""
     with style():
-        figure, (panel,) = _axes(5.2, 1.0 + 0.42 * len(comparisons))
+        figure, (panel,) = _axes(6.6, 1.0 + 0.42 * len(comparisons))
         names = [f"{item.algorithm} over {item.baseline}" for item in comparisons]
         colour = colours(names)
         for row, (name, item) in enumerate(zip(names, comparisons, strict=True)):
@@ -130,7 +132,8 @@ def _axes(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Ax
     # Figure itself rather than pyplot: no global state, no window, nothing to close.
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.06)
     return figure, list(figure.subplots(1, panels, squeeze=False)[0])
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's palette without its yellow, which is too pale for lines on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
@@ -44,6 +48,12 @@ def style() -> Generator[None]:
 
     with mpl.rc_context(_SETTINGS):
         yield
+
+
+def save(figure: Figure, file: str | Path | IO[str]) -> None:
+    """Write a picture as SVG: its text stays text, and the same picture is the same file."""
+    with style():
+        figure.savefig(file, format="svg", metadata={"Date": None})
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:

@@ -96,10 +96,10 @@ def comparison_pairs(algorithms: tuple[str, ...], baseline: str | None) -> list[
 
 
 def profile_thresholds(scores: dict[str, Floats], points: int = 101) -> Floats:
-    """Evenly spaced thresholds from just below the least score to the greatest."""
-    low = min(float(np.nanmin(matrix)) for matrix in scores.values())
-    high = max(float(np.nanmax(matrix)) for matrix in scores.values())
-    margin = 0.02 * (high - low) or 1.0
+    """Evenly spaced thresholds over the middle 96% of all scores: one exploding task must not fill the axis."""
+    pooled = np.concatenate([matrix.ravel() for matrix in scores.values()])
+    low, high = np.nanquantile(pooled, [0.02, 0.98])
+    margin = 0.05 * (high - low) or 1.0
     return np.linspace(low - margin, high + margin, points)
 
 
