@@ -112,6 +112,7 @@ def test_matrices_name_every_hole() -> None:
     np.testing.assert_array_equal(table.average(count=1).scores["B"], [[2, np.nan]])
     np.testing.assert_array_equal(table.at(10).scores["A"], [[1, 8], [5, np.nan]])
     assert table.common_steps == (10,)
+    assert table.skipped_steps == (20,)
     assert table.over_training()["A"].shape == (2, 2, 1)
 
 

@@ -97,6 +97,9 @@ def main(arguments: list[str]) -> int:
         pictures = statistics_figures(table, measures, rng, level=options.level, missing=options.missing)
         for name, picture in pictures.items():
             save(picture, options.figures / f"{name}.svg")
+        if table.skipped_steps:
+            skipped = ", ".join(f"{step:,}" for step in table.skipped_steps)
+            console.print(f"Left out of the curve, because not all have them: steps {skipped}.", highlight=False)
         console.print(f"Pictures in {options.figures}: {', '.join(pictures)}.", highlight=False)
     return 0
 

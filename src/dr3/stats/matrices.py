@@ -100,8 +100,14 @@ class ScoreTable:
 
     @cached_property
     def common_steps(self) -> tuple[int, ...]:
-        """The checkpoints that all tasks have."""
-        return tuple(sorted(set.intersection(*(set(self.steps(task)) for task in self.tasks))))
+        """The checkpoints that every algorithm has, in at least one run, on every task it was run on."""
+        by_pair = [{step for run in runs.values() for step in run} for runs in self.values.values()]
+        return tuple(sorted(set.intersection(*by_pair)))
+
+    @property
+    def skipped_steps(self) -> tuple[int, ...]:
+        """The checkpoints that only some have, which a curve over all tasks leaves out."""
+        return tuple(sorted({step for task in self.tasks for step in self.steps(task)} - set(self.common_steps)))
 
     def final(self) -> Matrices:
         """The last checkpoint of each task. A run that stopped before it is a hole, not a shorter run."""
