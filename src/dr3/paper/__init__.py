@@ -1,0 +1,23 @@
+"""The paper's own numbers: its tables as data, its hyperparameters as presets, an audit of it all."""
+
+from dr3.paper.auditing import audit
+from dr3.paper.checks import Check
+from dr3.paper.presets import PRESETS, Setting, settings
+from dr3.paper.scores import Printed, normalise, printed
+from dr3.paper.tables import Column, Table, Value, all_tables, table
+
+__all__ = [
+    "PRESETS",
+    "Check",
+    "Column",
+    "Printed",
+    "Setting",
+    "Table",
+    "Value",
+    "all_tables",
+    "audit",
+    "normalise",
+    "printed",
+    "settings",
+    "table",
+]
