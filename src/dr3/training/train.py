@@ -27,7 +27,7 @@ from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
 from dr3.training.folder import RunFolder, describe_environment
 from dr3.training.interruption import watched
-from dr3.training.loop import Progress, advance, begin
+from dr3.training.loop import Progress, advance, all_finite, begin
 from dr3.training.member import Member, population
 from dr3.training.metrics import measure, probe_of
 from dr3.training.progress import Reporter, reporter
@@ -200,12 +200,20 @@ class Training:
     def _measure_now(self) -> None:
         last = self.step == self.config["steps"]
         if last or self.step % self.config["metrics_every"] == 0:
+            self._freeze_members_with_broken_weights()
             self.folder.append(self.folder.metrics, [self._metrics_of(number) for number in self._live()])
         if last or self.step % self.config["evaluate_every"] == 0:
             if self.evaluator is not None:
                 self.folder.append(self.folder.evaluations, [self._evaluate(number) for number in self._live()])
             critics = [m.method.critic(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
             self.folder.checkpoints.save(self.step, critics)
+
+    def _freeze_members_with_broken_weights(self) -> None:
+        """An objective can stay finite while a weight that it does not read is not a number."""
+        for number in self._live():
+            now = self.progress[number]
+            if not bool(all_finite(now.learner)):
+                self.progress[number] = now._replace(finite=jnp.zeros((), bool))
 
     def _metrics_of(self, number: int) -> dict[str, Any]:
         values = measure(*self.traced[number], self.progress[number], self.probes[self.table_of[number]])
