@@ -16,6 +16,8 @@ COMMANDS = {
     "data": "describe logged data",
     "run": "look at a run: its digest",
     "demo": "the paper's gridworld evidence, in under three minutes",
+    "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",
+    "paper": "the paper's own tables as data, and an audit of them",
 }
 
 EXAMPLES = """\

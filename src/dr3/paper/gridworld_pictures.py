@@ -17,7 +17,7 @@ def draw_findings(findings: list[Finding], size: Size, out: Path) -> list[Path]:
         "dr3": _dr3_panels,
     }
     units = " x ".join(map(str, size.hidden))
-    caption = f"thick: mean of {size.seeds} seeds, thin: each seed; network of {units} units, 256 transitions"
+    caption = f"thick: median of {size.seeds} seeds, thin: each seed; network of {units} units, 256 transitions"
     paths = [out / f"{finding.id}.png" for finding in findings]
     for finding, path in zip(findings, paths, strict=True):
         draw(panels[finding.id](finding, size), path, caption=caption)
@@ -45,7 +45,7 @@ def _target_period_panels(finding: Finding, size: Size) -> list[Panel]:
         f"N = {curve.method.synchronise_every}": over_seeds(runs, DOT_PRODUCT)
         for curve, runs in finding.results.items()
     }
-    return [Panel(f"Q-learning on {DENSE_WORLD}, target updated every N", "feature dot product", lines, log=True)]
+    return [Panel(f"Q-learning on {DENSE_WORLD}, target updated every N steps", "feature dot product", lines, log=True)]
 
 
 def _dr3_panels(finding: Finding, size: Size) -> list[Panel]:

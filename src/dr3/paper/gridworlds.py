@@ -53,7 +53,7 @@ class Size:
         }
 
 
-QUICK = Size(hidden=(128, 128), updates=6_000)
+QUICK = Size(hidden=(128, 128), updates=8_000)
 FULL = Size(hidden=(1024, 1024), updates=20_000)
 SMOKE = Size(hidden=(8, 8), updates=40, seeds=2)
 
@@ -139,23 +139,23 @@ def _out_of_sample_curves(size: Size) -> dict[tuple[str, str], Curve]:
 def _judge_out_of_sample(curves: dict[tuple[str, str], Curve], results: Results) -> Finding:
     final = {key: _at_the_end(results[curve]) for key, curve in curves.items()}
     names = ("td", "sarsa", "supervised")
-    means = {world: {name: _mean(final[world, name]) for name in names} for world in SPARSE_WORLDS}
-    holds = all(of["td"] > max(of["sarsa"], of["supervised"]) for of in means.values())
+    medians = {world: {name: _median(final[world, name]) for name in names} for world in SPARSE_WORLDS}
+    holds = all(of["td"] > max(of["sarsa"], of["supervised"]) for of in medians.values())
     parts = [
         f"{of['td']:.3g} against {of['sarsa']:.3g} (SARSA) and {of['supervised']:.3g} (regression) on {world}"
-        for world, of in means.items()
+        for world, of in medians.items()
     ]
     return Finding(
         id="out-of-sample-actions",
         claim="TD-learning, whose next actions may never have been logged, ends with larger feature dot products than "
         "offline SARSA and supervised regression.",
-        rule="On both worlds the mean over seeds of the last dot product is largest under TD-learning.",
+        rule="On both worlds the median over seeds of the last dot product is largest under TD-learning.",
         holds=holds,
         sentence=f"TD-learning's dot products end at {'; '.join(parts)}.",
         numbers={
-            "mean_final_dot_product": means,
+            "median_final_dot_product": medians,
             "final_dot_product_by_seed": {
-                world: {name: _list(final[world, name]) for name in of} for world, of in means.items()
+                world: {name: _list(final[world, name]) for name in of} for world, of in medians.items()
             },
         },
         results=_only(curves, results),
@@ -171,21 +171,24 @@ def _target_period_curves(size: Size) -> dict[int, Curve]:
 
 def _judge_target_period(curves: dict[int, Curve], results: Results) -> Finding:
     final = {period: _at_the_end(results[curve]) for period, curve in curves.items()}
-    means = {period: _mean(values) for period, values in final.items()}
-    slow = max((period for period in means if period >= 50), key=lambda period: means[period])
-    holds = means[slow] > means[10]
-    trend = ", ".join(f"{means[period]:.3g} (N = {period})" for period in means)
+    medians = {period: _median(values) for period, values in final.items()}
+    slow = max((period for period in medians if period >= 50), key=lambda period: medians[period])
+    holds = medians[slow] > medians[10]
+    trend = ", ".join(f"{median:.3g} (N = {period})" for period, median in medians.items())
+    updates = results[curves[500]][0].config["steps"]
+    worst = max(final, key=lambda period: final[period].max())
     return Finding(
         id="target-update-frequency",
         claim="A slower target network does not prevent co-adaptation: Q-learning's dot products rise again when the "
         "target is updated every N = 50 to 500 steps instead of every 10.",
-        rule="The mean over seeds of the last dot product is larger for the worst N of 50 and above than for N = 10.",
+        rule="The median over seeds of the last dot product is larger for the worst N of 50 and above than for N = 10.",
         holds=holds,
-        sentence=f"Q-learning's dot products end at {trend}.",
+        sentence=f"Q-learning's dot products end at {trend} (medians; the largest of all runs is "
+        f"{final[worst].max():.3g}, with N = {worst}). With N = 500 the target has moved {updates // 500} times.",
         numbers={
-            "mean_final_dot_product": {str(period): mean for period, mean in means.items()},
+            "median_final_dot_product": {str(period): median for period, median in medians.items()},
             "final_dot_product_by_seed": {str(period): _list(values) for period, values in final.items()},
-            "decreases_from_5_to_10": means[10] < means[5],
+            "decreases_from_5_to_10": medians[10] < medians[5],
         },
         results=_only(curves, results),
     )
@@ -203,24 +206,25 @@ def _judge_dr3(curves: dict[str, Curve], results: Results) -> Finding:
     final = {name: _at_the_end(results[curve]) for name, curve in curves.items()}
     # Over training, without the untrained policy: the paper's measure of stability.
     average = {
-        name: np.array([run.evaluations[RETURN][0, 1:].mean() for run in results[curve]])
+        name: np.array([_carried(run.evaluations[RETURN][0])[1:].mean() for run in results[curve]])
         for name, curve in curves.items()
     }
     last = {
-        name: np.array([run.evaluations[RETURN][0, -1] for run in results[curve]]) for name, curve in curves.items()
+        name: np.array([_carried(run.evaluations[RETURN][0])[-1] for run in results[curve]])
+        for name, curve in curves.items()
     }
-    smaller = _mean(final["dqn+dr3"]) < _mean(final["dqn"])
-    better = _mean(average["dqn+dr3"]) >= _mean(average["dqn"])
+    smaller = _median(final["dqn+dr3"]) < _median(final["dqn"])
+    better = _median(average["dqn+dr3"]) >= _median(average["dqn"])
     differences = ", ".join(f"{difference:+.1f}" for difference in average["dqn+dr3"] - average["dqn"])
     return Finding(
         id="dr3",
         claim="DR3 keeps the dot products small, and the greedy policy is on average over training at least as good.",
-        rule="Means over seeds: the last dot product is smaller with DR3, and the average over training of the greedy "
-        "policy's exact return is not smaller.",
+        rule="Medians over seeds: the last dot product is smaller with DR3, and the average over training of the "
+        "greedy policy's exact return is not smaller.",
         holds=smaller and better,
-        sentence=f"With DR3 the dot products end at {_mean(final['dqn+dr3']):.3g} instead of "
-        f"{_mean(final['dqn']):.3g}, and the exact return of the greedy policy averages "
-        f"{_mean(average['dqn+dr3']):.1f} instead of {_mean(average['dqn']):.1f} over training (difference by seed: "
+        sentence=f"With DR3 the dot products end at {_median(final['dqn+dr3']):.3g} instead of "
+        f"{_median(final['dqn']):.3g}, and over training the exact return of the greedy policy averages "
+        f"{_median(average['dqn+dr3']):.1f} instead of {_median(average['dqn']):.1f} (medians; differences by seed "
         f"{differences}).",
         numbers={
             "final_dot_product_by_seed": {name: _list(values) for name, values in final.items()},
@@ -245,13 +249,19 @@ def over_seeds(runs: list[Runs], metric: str) -> tuple[NDArray[np.int64], NDArra
 
 
 def _at_the_end(runs: list[Runs]) -> NDArray[np.float64]:
-    """The last dot product of each seed; that of the last measurement before it diverged, where it did: (seeds,)."""
-    values = [run.metrics[DOT_PRODUCT][0] for run in runs]
-    return np.array([curve[np.isfinite(curve)][-1] for curve in values])
+    """The last dot product of each seed: (seeds,)."""
+    return np.array([_carried(run.metrics[DOT_PRODUCT][0])[-1] for run in runs])
 
 
-def _mean(values: NDArray[np.float64]) -> float:
-    return float(values.mean())
+def _carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A member that diverged is frozen, so it stays at what was last measured of it."""
+    known = np.maximum.accumulate(np.where(np.isfinite(curve), np.arange(len(curve)), 0))
+    return curve[known]
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """Over seeds: one that diverges by orders of magnitude would be all that a mean tells of."""
+    return float(np.median(values))
 
 
 def _list(values: NDArray[np.float64]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Curves over training: a line for the mean over seeds, thin lines for the seeds themselves."""
+"""Curves over training: a line for the median over seeds, thin lines for the seeds themselves."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.errors import UserError
+from dr3.reports.style import colours, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Okabe and Ito's colours, which stay apart for colour-blind readers.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 @dataclass(frozen=True)
@@ -32,42 +30,38 @@ class Panel:
 
 def draw(panels: Sequence[Panel], path: Path, *, caption: str = "") -> None:
     """Write the panels side by side as one PNG."""
-    plt = _pyplot()
-    figure, axes = plt.subplots(1, len(panels), figsize=(5.2 * len(panels), 3.9), layout="constrained", squeeze=False)
-    for axis, panel in zip(axes[0], panels, strict=True):
-        _fill(axis, panel)
-    if caption:
-        figure.supxlabel(caption, fontsize=8.5, color="#555555")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise UserError("Pictures need matplotlib: pip install 'dr3[plots]'.") from None
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with style():
+        size = (4.8 * len(panels), 3.6)
+        figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
+        for axis, panel in zip(axes[0], panels, strict=True):
+            _fill(axis, panel)
+        if caption:
+            figure.supxlabel(caption, fontsize=8, color="#555555")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path)
+        plt.close(figure)
 
 
 def _fill(axis: Axes, panel: Panel) -> None:
-    for (label, (steps, values)), colour in zip(panel.lines.items(), COLOURS, strict=False):
+    colour = colours(panel.lines)
+    for label, (steps, values) in panel.lines.items():
         for seed in values:
-            axis.plot(steps, seed, color=colour, linewidth=0.7, alpha=0.35)
-        axis.plot(steps, np.nanmean(values, axis=0), color=colour, linewidth=2.2, label=label)
+            axis.plot(steps, seed, color=colour[label], linewidth=0.7, alpha=0.4)
+        axis.plot(steps, np.nanmedian(values, axis=0), color=colour[label], linewidth=2.2, label=label)
     if panel.reference is not None:
         name, level = panel.reference
         axis.axhline(level, color="#777777", linewidth=1, linestyle="--", label=name)
     if panel.log:
         axis.set_yscale("log")
-    axis.set_title(panel.title, loc="left", fontsize=11)
+    axis.set_title(panel.title)
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    axis.set_axisbelow(True)
-    axis.legend(frameon=False, fontsize=9)
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise UserError("Pictures need matplotlib: pip install 'dr3[plots]'.") from None
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    return plt
+    axis.grid(visible=False, axis="x")
+    axis.legend(framealpha=0.85, edgecolor="none")

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from dr3.errors import UserError
+from dr3.results import Result
 from dr3.stats.aggregates import Floats
 from dr3.stats.curves import evenly_spaced
-from dr3.stats.results import Result
 
 Scale = Literal["score", "normalised", "raw"]
 # (task, mean return) -> normalised score, or None for a task it does not know.

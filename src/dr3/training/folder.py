@@ -35,6 +35,7 @@ class RunFolder:
         self.status = self.path / "status.json"
         self.metrics = self.path / "metrics.jsonl"
         self.evaluations = self.path / "evaluations.jsonl"
+        self.results = self.path / "results.jsonl"  # the same returns, as `dr3 stats` reads them
         self.checkpoints = Checkpoints(self.path / "checkpoints")  # critics, for acting and diagnosing: all are kept
         self.state = Checkpoints(self.path / "state")  # whole learners, for resuming: the last two are kept
 

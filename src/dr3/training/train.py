@@ -23,9 +23,10 @@ from dr3.envs import Gridworld
 from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
+from dr3.results import Result, write_results
 from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
-from dr3.training.folder import RunFolder, describe_environment
+from dr3.training.folder import RunFolder, describe_environment, read_lines
 from dr3.training.interruption import watched
 from dr3.training.loop import Progress, advance, all_finite, begin
 from dr3.training.member import Member, population
@@ -236,7 +237,18 @@ class Training:
 
     def _save(self) -> None:
         self.folder.state.save(self.step, self.progress, keep=2)
+        self._write_results()
         self._write_status()
+
+    def _write_results(self) -> None:
+        if self.evaluator is not None:
+            task = self.config["data"]["name"]
+            rows = read_lines(self.folder.evaluations)
+            members = [(self.members[row["member"]], row) for row in rows]
+            write_results(
+                self.folder.results,
+                [Result(m.algorithm, task, m.seed, row["step"], tuple(row["returns"])) for m, row in members],
+            )
 
     def _write_status(self) -> None:
         diverged = {str(n): int(now.step) for n, now in enumerate(self.progress) if not bool(now.finite)}
