@@ -204,15 +204,10 @@ def _dr3_curves(size: Size) -> dict[str, Curve]:
 
 def _judge_dr3(curves: dict[str, Curve], results: Results) -> Finding:
     final = {name: _at_the_end(results[curve]) for name, curve in curves.items()}
+    returns = {name: [_carried(run.evaluations[RETURN][0]) for run in results[curve]] for name, curve in curves.items()}
     # Over training, without the untrained policy: the paper's measure of stability.
-    average = {
-        name: np.array([_carried(run.evaluations[RETURN][0])[1:].mean() for run in results[curve]])
-        for name, curve in curves.items()
-    }
-    last = {
-        name: np.array([_carried(run.evaluations[RETURN][0])[-1] for run in results[curve]])
-        for name, curve in curves.items()
-    }
+    average = {name: np.array([curve[1:].mean() for curve in of]) for name, of in returns.items()}
+    last = {name: np.array([curve[-1] for curve in of]) for name, of in returns.items()}
     smaller = _median(final["dqn+dr3"]) < _median(final["dqn"])
     better = _median(average["dqn+dr3"]) >= _median(average["dqn"])
     differences = ", ".join(f"{difference:+.1f}" for difference in average["dqn+dr3"] - average["dqn"])
