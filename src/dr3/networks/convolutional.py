@@ -1,0 +1,86 @@
+"""Features of images: convolutions, then one dense layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dr3.networks.convolution import Convolution, Implementation, Padding
+from dr3.networks.linear import Linear
+
+
+class Stage(NamedTuple):
+    """One convolution of a network."""
+
+    filters: int
+    kernel: int
+    stride: int
+
+
+class Convolutional(eqx.Module):
+    """phi(s) of images: (n, h, w, c) -> (n, width), with a ReLU after every layer, so that features are never negative.
+
+    Bytes are pixels, and are scaled to [0, 1] here, at the batch, so that stored frames stay bytes. Anything else
+    (floats, the booleans of MinAtar) is taken as it is.
+    """
+
+    convolutions: tuple[Convolution, ...]
+    dense: Linear
+    width: int = eqx.field(static=True)
+
+    @classmethod
+    def build(
+        cls,
+        shape: tuple[int, int, int],
+        stages: Sequence[Stage],
+        *,
+        key: Array,
+        padding: Padding,
+        units: int,
+        implementation: Implementation = "auto",
+    ) -> Convolutional:
+        """Xavier-uniform layers for images of this (height, width, channels)."""
+        *stage_keys, dense_key = jax.random.split(key, len(stages) + 1)
+        height, width, channels = shape
+        convolutions = []
+        for (filters, kernel, stride), stage_key in zip(stages, stage_keys, strict=True):
+            convolution = Convolution.glorot(
+                channels, filters, kernel, stride=stride, padding=padding, implementation=implementation, key=stage_key
+            )
+            height, width, channels = convolution.output_shape(height, width)
+            convolutions.append(convolution)
+        dense = Linear.glorot(height * width * channels, units, key=dense_key)
+        return cls(tuple(convolutions), dense, units)
+
+    def __call__(self, observations: Array) -> Array:
+        scale = 1.0 / 255.0 if observations.dtype == jnp.uint8 else 1.0
+        x = observations.astype(self.dense.weight.dtype) * scale
+        for convolution in self.convolutions:
+            x = jax.nn.relu(convolution(x))
+        return jax.nn.relu(self.dense(x.reshape(x.shape[0], -1)))
+
+    def layers(self) -> dict[str, Convolution | Linear]:
+        """Every layer by name, in forward order."""
+        named: dict[str, Convolution | Linear] = {
+            f"conv{number}": layer for number, layer in enumerate(self.convolutions, start=1)
+        }
+        return {**named, "dense": self.dense}
+
+
+def nature(shape: tuple[int, int, int], *, key: Array, padding: Padding = "SAME", units: int = 512) -> Convolutional:
+    """The network of Mnih et al. (2015), with the padding and the kernels that the public Atari agents give it.
+
+    On 84 x 84 the dense layer sees 11 · 11 · 64 = 7744 inputs; "VALID", the padding of the original, leaves 3136.
+    """
+    stages = (Stage(32, kernel=8, stride=4), Stage(64, kernel=4, stride=2), Stage(64, kernel=3, stride=1))
+    return Convolutional.build(shape, stages, key=key, padding=padding, units=units)
+
+
+def minatar(shape: tuple[int, int, int], *, key: Array, units: int = 128) -> Convolutional:
+    """The network of Young and Tian (2019): one 3 x 3 convolution of 16 filters without padding."""
+    return Convolutional.build(shape, (Stage(16, kernel=3, stride=1),), key=key, padding="VALID", units=units)

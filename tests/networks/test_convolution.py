@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dr3.errors import UserError
+from dr3.networks.convolution import Convolution, convolve_by_matmul, convolve_by_xla, space_to_depth
+
+# (height, width, in), kernel (height, width), out, stride
+SHAPES = {
+    "nature 1": ((84, 84, 4), (8, 8), 32, 4),
+    "nature 2": ((21, 21, 32), (4, 4), 64, 2),
+    "nature 3": ((11, 11, 64), (3, 3), 64, 1),
+    "minatar": ((10, 10, 4), (3, 3), 16, 1),
+    "odd sides": ((23, 18, 3), (8, 8), 5, 4),
+    "stride does not divide the kernel": ((13, 10, 3), (3, 5), 4, 2),
+    "kernel smaller than the stride": ((11, 8, 2), (1, 2), 3, 3),
+    "wide and unequal": ((9, 7, 40), (3, 2), 6, 1),
+}
+
+
+def test_hand_computed():
+    # Rows 1 2 3 / 4 5 6 / 7 8 9 with the kernel 1 0 / 0 -1: x[i, j] - x[i + 1, j + 1] = -4 everywhere inside.
+    image = jnp.arange(1.0, 10.0).reshape(1, 3, 3, 1)
+    kernel = jnp.array([[1.0, 0.0], [0.0, -1.0]]).reshape(2, 2, 1, 1)
+    layer = Convolution(kernel, jnp.array([0.5]), padding="VALID", implementation="matmul")
+    np.testing.assert_array_equal(layer(image)[0, :, :, 0], [[-3.5, -3.5], [-3.5, -3.5]])
+    # SAME puts the one spare row and column of zeros at the far side.
+    same = dataclasses.replace(layer, padding="SAME", bias=jnp.zeros(1))
+    np.testing.assert_array_equal(same(image)[0, :, :, 0], [[-4, -4, 3], [-4, -4, 6], [7, 8, 9]])
+    strided = dataclasses.replace(same, stride=2)
+    np.testing.assert_array_equal(strided(image)[0, :, :, 0], [[-4, 3], [7, 9]])
+
+
+def test_space_to_depth_reads_a_block_row_by_row():
+    image = jnp.arange(8.0).reshape(1, 2, 4, 1)
+    np.testing.assert_array_equal(space_to_depth(image, 2)[0, 0], [[0, 1, 4, 5], [2, 3, 6, 7]])
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_matmuls_equal_xla_in_value_and_gradient(shape, padding):
+    image_shape, kernel, outputs, stride = shape
+    keys = jax.random.split(jax.random.key(0), 4)
+    weight = (
+        jax.random.normal(keys[0], (*kernel, image_shape[-1], outputs)) / np.prod([*kernel, image_shape[-1]]) ** 0.5
+    )
+    bias = jax.random.normal(keys[1], (outputs,))
+    x = jax.random.normal(keys[2], (2, *image_shape))
+
+    def value_and_gradients(implementation):
+        def value(weight, bias, x):
+            return Convolution(weight, bias, stride, padding, implementation)(x)
+
+        y, pullback = jax.vjp(value, weight, bias, x)
+        return y, pullback(jax.random.normal(keys[3], y.shape))
+
+    expected_y, expected = jax.jit(value_and_gradients, static_argnums=0)("xla")
+    y, gradients = jax.jit(value_and_gradients, static_argnums=0)("matmul")
+    assert y.shape[1:] == Convolution(weight, bias, stride, padding).output_shape(*image_shape[:2])
+    np.testing.assert_allclose(y, expected_y, atol=1e-5)
+    for gradient, reference in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(gradient, reference, atol=1e-5 * float(jnp.abs(reference).max()))
+
+
+def test_both_forms_can_be_vmapped_and_differentiated_forwards():
+    keys = jax.random.split(jax.random.key(1), 2)
+    for channels in (3, 40):  # gathered, and by position
+        x = jax.random.normal(keys[0], (2, 1, 5, 5, channels))
+        weight = jax.random.normal(keys[1], (2, 3, 3, channels, 2))
+
+        def tangent(convolve, x, weight):
+            return jax.jvp(lambda weight: convolve(x, weight, 1, "VALID"), (weight,), (weight,))[1]
+
+        got = jax.vmap(lambda x, weight: tangent(convolve_by_matmul, x, weight))(x, weight)
+        expected = jnp.stack([convolve_by_xla(x[i], weight[i], 1, "VALID") for i in range(2)])
+        np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+def test_the_backend_chooses_when_nobody_does(monkeypatch):
+    layer = Convolution.glorot(4, 8, 3, key=jax.random.key(2))
+    x = jnp.ones((1, 6, 6, 4))
+
+    def operations(layer):
+        return str(jax.make_jaxpr(lambda x: layer(x))(x))
+
+    assert "conv_general_dilated" not in operations(layer)
+    assert "conv_general_dilated" in operations(dataclasses.replace(layer, implementation="xla"))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert "conv_general_dilated" in operations(layer)
+    assert "conv_general_dilated" not in operations(dataclasses.replace(layer, implementation="matmul"))
+
+
+def test_glorot_limit_counts_the_receptive_field():
+    layer = Convolution.glorot(4, 32, 8, stride=4, key=jax.random.key(3))
+    limit = (6 / (64 * 36)) ** 0.5
+    assert layer.weight.shape == (8, 8, 4, 32)
+    assert 0.99 * limit < float(jnp.abs(layer.weight).max()) <= limit
+    assert not layer.bias.any()
+
+
+def test_mistakes_are_named():
+    with pytest.raises(UserError, match="padding is 'same'"):
+        Convolution.glorot(1, 1, 3, padding="same", key=jax.random.key(0))  # ty: ignore[invalid-argument-type]
+    with pytest.raises(UserError, match="implementation is 'cuda'"):
+        Convolution.glorot(1, 1, 3, implementation="cuda", key=jax.random.key(0))  # ty: ignore[invalid-argument-type]
+    with pytest.raises(UserError, match="side of 2 is smaller than the kernel of 3"):
+        Convolution.glorot(1, 1, 3, padding="VALID", key=jax.random.key(0))(jnp.ones((1, 2, 5, 1)))
