@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3.data.transitions import DiscreteActions, Transitions
-from dr3.networks import MLP, DiscreteCritic
+from dr3.networks import DiscreteCritic, trunk_for
 from dr3.optimization import Adam
 
 
@@ -46,7 +46,7 @@ def clone_behavior(
     observations, actions = jnp.asarray(data.observations), jnp.asarray(data.actions, jnp.int32)
 
     of_trunk, of_head, of_batches = jax.random.split(jax.random.key(seed), 3)
-    trunk = MLP.create(tuple(data.observations.shape[1:]), hidden, key=of_trunk)
+    trunk = trunk_for("auto", tuple(data.observations.shape[1:]), hidden, key=of_trunk)
     policy = DiscreteCritic.create(trunk, data.action_space.count, key=of_head)
     optimizer = Adam(learning_rate)
 

@@ -16,7 +16,7 @@ from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.methods.base import Info, Spec, objective
-from dr3.networks import MLP, DiscreteCritic
+from dr3.networks import DiscreteCritic, Network, trunk_for
 from dr3.optimization import Adam, move
 from dr3.regularizers import Regularizer
 
@@ -47,6 +47,9 @@ class DiscreteMethod:
     batch_size: int = 256
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
 
+    network: Network = "auto"
+    """What makes the features: dense layers, or convolutions for images; auto goes by the observations' shape."""
+
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the dense layers; the last one is the width of the features."""
 
@@ -67,6 +70,7 @@ class DiscreteMethod:
         _within("learning_rate", self.learning_rate, 0)
         _within("adam_epsilon", self.adam_epsilon, 0)
         _within("batch_size", self.batch_size, 0)
+        _within("the number of widths in hidden", len(self.hidden), 1)
         for width in self.hidden:
             _within("every width in hidden", width, 1)
 
@@ -75,7 +79,7 @@ class DiscreteMethod:
     def init(self, spec: Spec, key: Array) -> Learner:
         assert isinstance(spec.action_space, DiscreteActions)
         of_trunk, of_head = jax.random.split(key)
-        trunk = MLP.create(spec.observation_shape, self.hidden, key=of_trunk)
+        trunk = trunk_for(self.network, spec.observation_shape, self.hidden, key=of_trunk)
         critic = DiscreteCritic.create(trunk, spec.action_space.count, key=of_head)
         return Learner(critic, None, self._adam.init(critic))
 
