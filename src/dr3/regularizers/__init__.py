@@ -15,7 +15,9 @@ class Regularizer(Protocol):
     """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup)."""
 
     name: ClassVar[str]
-    coefficient: float
+
+    @property
+    def coefficient(self) -> float: ...
 
     def __call__(self, backup: Backup) -> Array: ...
 
