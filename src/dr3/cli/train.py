@@ -28,7 +28,8 @@ class Run:
     """A file (.npz), or a gridworld's name with settings: grid16smoothobs:size=1024:behavior=random."""
 
     regularizer: tuple[str, ...] = ("none",)
-    """none, or dr3:COEFFICIENT with settings (dr3:0.03:stop_gradient=next). Several make a population."""
+    """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next).
+    Several make a population."""
 
     steps: Count = 100_000
     """Updates of each member. A run is lengthened by asking for more."""
