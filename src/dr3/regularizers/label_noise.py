@@ -10,14 +10,16 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.lax import stop_gradient
+from jax.typing import ArrayLike
 
 from dr3.backup import Backup
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
-from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps, support_of
+from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps
 from dr3.regularizers.base import Gradients
 
 RELATIVE_STEP = 0.1  # η ‖K‖ where no η is given
+SMALLEST = 1e-15  # ‖K‖ is 0 where all features are; η² must stay a number
 
 
 @hyperparameters
@@ -107,15 +109,12 @@ class LabelNoiseDR3:
         gram = stop_gradient(products.same[:count])
         K = gram - discounts[:count, None] * stop_gradient(products.cross[:count])
         tiny = jnp.finfo(K.dtype).tiny
-        eta = RELATIVE_STEP / jnp.maximum(jnp.linalg.norm(K), tiny) if self.step_size is None else self.step_size
+        eta = RELATIVE_STEP / jnp.maximum(jnp.linalg.norm(K), SMALLEST) if self.step_size is None else self.step_size
         few_steps = lyapunov_steps(K, eta, self.steps)
         S, contracts = few_steps, jnp.ones(())
         if self.solver == "fixed_point":
-            # Repeated rows, and more rows than parameters, leave directions that noise never settles in and Σ* never
-            # sees; they are projected out.
-            exact = lyapunov_fixed_point(K, eta, support=support_of(gram))
-            S = jnp.where(exact.contracts, exact.covariance, few_steps)
-            contracts = exact.contracts.astype(K.dtype)
+            exact, settles = _fixed_point(K, gram, eta)
+            S, contracts = jnp.where(settles, exact, few_steps), settles.astype(K.dtype)
         if self.normalise:
             weighed = jnp.sum((gram @ S) * gram)  # trace(J Σ* Jᵀ)
             S = S * jnp.where(weighed > tiny, jnp.trace(gram) / jnp.maximum(weighed, tiny), 0.0)
@@ -127,3 +126,18 @@ class Products(NamedTuple):
 
     same: Array  # (n, m) g_i · [[g_j]]
     cross: Array  # (n, m) g'_i · [[g_j]]
+
+
+def _fixed_point(K: Array, gram: Array, eta: ArrayLike) -> tuple[Array, Array]:
+    """The solution S within Range(J), and whether I - ηK contracts there.
+
+    Repeated rows, and more rows than parameters, leave directions in which noise never settles and which JᵀSJ never
+    sees. They are taken out in the basis of JJᵀ's eigenvectors, where that is exact: a projector's rounding would be as
+    large as the small eigenvalues of ηK.
+    """
+    eigenvalues, basis = jnp.linalg.eigh(gram)
+    inside = eigenvalues > len(K) * jnp.finfo(K.dtype).eps * eigenvalues[-1]
+    rotated = jnp.where(inside[:, None] & inside, basis.T @ K @ basis, 0)
+    noise = jnp.diag(inside.astype(K.dtype))
+    solution = lyapunov_fixed_point(rotated + jnp.diag(jnp.where(inside, 0, 1 / eta)), eta, noise=noise)
+    return basis @ solution.covariance @ basis.T, solution.contracts
