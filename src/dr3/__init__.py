@@ -1,1 +1,65 @@
-"""dr3: train, watch and repair value functions that are learned from logged data."""
+"""dr3: train, watch and repair value functions that are learned from logged data.
+
+    import dr3
+
+    data = dr3.load("grid16smoothobs")
+    runs = dr3.train(data, dr3.DQN(), regularizer=dr3.DR3(0.03), steps=5000, seeds=3)
+    runs.metrics["features/dot_product"]
+
+Names are looked up when they are first used: `import dr3` alone loads no JAX.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dr3.collect import load
+    from dr3.data import Transitions
+    from dr3.errors import UserError
+    from dr3.methods import DQN, SARSA, TD, Supervised
+    from dr3.regularizers import DR3
+    from dr3.training import Runs, digest, train
+    from dr3.training import Runs as open
+
+_HOMES = {
+    "DQN": "dr3.methods",
+    "DR3": "dr3.regularizers",
+    "Runs": "dr3.training",
+    "SARSA": "dr3.methods",
+    "Supervised": "dr3.methods",
+    "TD": "dr3.methods",
+    "Transitions": "dr3.data",
+    "UserError": "dr3.errors",
+    "digest": "dr3.training",
+    "load": "dr3.collect",
+    "train": "dr3.training",
+}
+
+__all__ = [
+    "DQN",
+    "DR3",
+    "SARSA",
+    "TD",
+    "Runs",
+    "Supervised",
+    "Transitions",
+    "UserError",
+    "digest",
+    "load",
+    "open",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "open":  # a run folder, as `dr3.open(RUN)`
+        name = "Runs"
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dr3' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,5 +1,75 @@
-"""The command line: parse, call the library, print."""
+"""The command line: parse, call the library, print.
+
+Each command is a module here with `main(arguments) -> exit code`, imported only when it is called: `dr3 --help` must
+not wait for JAX.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module, metadata
+from pathlib import Path
+
+COMMANDS = {
+    "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
+    "data": "describe logged data",
+    "run": "look at a run: its digest",
+    "demo": "the paper's gridworld evidence, in under three minutes",
+}
+
+EXAMPLES = """\
+examples:
+  dr3 demo
+  dr3 data describe grid16smoothobs
+  dr3 train dqn --data grid16smoothobs --regularizer dr3:0.03 --steps 5000 --seeds 3 --out runs/first
+  dr3 train dqn --help"""
 
 
 def main() -> None:
-    raise SystemExit(0)
+    """The `dr3` command. A user's mistake is one sentence and exit code 2; a stop by Ctrl-C is exit code 130."""
+    try:
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    except BrokenPipeError:  # the reader of a pipe left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    raise SystemExit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Carry out one command line; the exit code."""
+    from dr3.errors import UserError
+
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"dr3 {metadata.version('dr3')}")
+        return 0
+    command, *rest = arguments
+    try:
+        if command not in COMMANDS:
+            raise UserError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
+        _keep_compiled_programs()
+        return import_module(f"dr3.cli.{command}").main(rest)
+    except UserError as mistake:
+        print(f"dr3: {mistake}", file=sys.stderr)
+        return 2
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())
+    return (
+        "usage: dr3 COMMAND …\n\nTrain, watch and repair value functions that are learned from logged data.\n\n"
+        f"commands (dr3 COMMAND --help tells more):\n{commands}\n\n{EXAMPLES}"
+    )
+
+
+def _keep_compiled_programs() -> None:
+    """XLA's persistent compilation cache, in the user's cache folder unless JAX's own variable names another."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")

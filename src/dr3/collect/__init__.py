@@ -1,1 +1,6 @@
+"""Making data by acting."""
 
+from dr3.collect.gridworld import sample_gridworld
+from dr3.collect.source import load
+
+__all__ = ["load", "sample_gridworld"]

@@ -51,6 +51,7 @@ class Transitions:
     next_behavior: NDArray[np.float32] | None = None  # (N, A) probabilities of the policy that logged, at s'
     name: str = "data"  # for titles and folder names
     world: str | None = None  # the name of the world it came from, where a policy can be tried
+    source: str | None = None  # what `dr3.load` was given to make it
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -89,7 +90,7 @@ def monte_carlo_returns(
 ) -> NDArray[np.float32]:
     """Discounted sum of the rewards from each row to the last row of its episode: (N,).
 
-    What came after a time-out was never logged, so these returns leave it out; they are what the data say, not the value.
+    What came after a time-out was never logged, so these returns leave it out: they are what the log says, not values.
     """
     returns = np.zeros(len(rewards), np.float64)
     following = 0.0

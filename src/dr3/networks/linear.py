@@ -12,23 +12,26 @@ class Linear(eqx.Module):
     """x W + b over the last axis, for any leading axes.
 
     Equinox's own layer takes one vector and stores W as (out, in). This one takes batches, because the convolution
-    beside it must see a whole batch to be one matmul, and stores W as (in, out), the layout in which neither the forward
-    nor the backward product needs a transposed copy.
+    beside it must see a whole batch to be one matmul, and stores W as (in, out), so that no product needs a transposed
+    copy of it in the forward pass.
     """
 
     weight: Array  # (in, out)
     bias: Array  # (out,)
 
     @classmethod
-    def lecun(cls, inputs: int, outputs: int, *, key: Array) -> Linear:
-        """Uniform in ± sqrt(3 / fan-in), so unit variance passes through; no bias at first."""
-        limit = (3.0 / inputs) ** 0.5
-        weight = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
-        return cls(weight, jnp.zeros(outputs))
+    def fan_in(cls, inputs: int, outputs: int, *, key: Array) -> Linear:
+        """Weights and biases uniform in ± 1 / sqrt(fan-in): PyTorch's default, which the public gridworld code uses."""
+        limit = inputs**-0.5
+        of_weight, of_bias = jax.random.split(key)
+        return cls(
+            jax.random.uniform(of_weight, (inputs, outputs), minval=-limit, maxval=limit),
+            jax.random.uniform(of_bias, (outputs,), minval=-limit, maxval=limit),
+        )
 
     @classmethod
     def glorot(cls, inputs: int, outputs: int, *, key: Array) -> Linear:
-        """Xavier-uniform, as the public Atari agents initialise; no bias at first."""
+        """Weights uniform in ± sqrt(6 / (fan-in + fan-out)), no bias: what the public Atari agents start from."""
         limit = (6.0 / (inputs + outputs)) ** 0.5
         weight = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
         return cls(weight, jnp.zeros(outputs))

@@ -1,0 +1,133 @@
+"""`dr3 train METHOD …`"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dr3.cli.parsing import Count, parse
+from dr3.errors import UserError
+
+EXAMPLES = """\
+examples:
+
+dr3 train dqn --data grid16smoothobs --regularizer dr3:0.03 --steps 5000 --seeds 3 --out runs/first
+
+dr3 train dqn --data logged.npz --regularizer none dr3:0.01 dr3:0.1 --steps 1e5 --target-period 200
+
+dr3 train td --data grid16randomsparse:size=1024:seed=1 --behavior cloned"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What to train on, how long, and where the run goes."""
+
+    data: str
+    """A file (.npz), or a gridworld's name with settings: grid16smoothobs:size=1024:behavior=random."""
+
+    regularizer: tuple[str, ...] = ("none",)
+    """none, or dr3:COEFFICIENT with settings (dr3:0.03:stop_gradient=next). Several make a population."""
+
+    steps: Count = 100_000
+    """Updates of each member. A run is lengthened by asking for more."""
+
+    seeds: int = 1
+    """Members with seeds 0, 1, … for each regularizer."""
+
+    out: Path | None = None
+    """The run folder; by default one under runs/ whose name follows from the configuration."""
+
+    env: str = "auto"
+    """Where policies are tried: a gridworld, a Gymnasium id, none; auto is the world the data came from."""
+
+    episodes: int = 10
+    """Episodes of each try, where it is by episodes."""
+
+    fraction: float = 1.0
+    """Train on this part of the rows, drawn without replacement."""
+
+    metrics_every: Count | None = None
+    """Updates between two measurements; by default there are 100."""
+
+    evaluate_every: Count | None = None
+    """Updates between two tries of the policy, each with a checkpoint; by default there are 20."""
+
+    chunk: Count | None = None
+    """Updates in one compiled call, by default about a second's worth. Results do not depend on it."""
+
+
+def main(arguments: list[str]) -> int:
+    from dr3.hyperparameters import lookup
+    from dr3.methods import METHODS
+
+    if not arguments or arguments[0].startswith("-"):
+        if not arguments or arguments[0] in ("-h", "--help"):
+            print(_help(METHODS))
+            return 0
+        raise UserError(f"dr3 train needs a method first: one of {', '.join(METHODS)}.")
+    name, *rest = arguments
+    cls = lookup(METHODS, name, "method")
+    both = dataclasses.make_dataclass("Train", [("run", Run), ("method", cls)], frozen=True)
+    chosen: Any = parse(both, rest, prog=f"dr3 train {name}", description=f"{cls.__doc__}\n\n{EXAMPLES}")
+    return _train(chosen.run, chosen.method)
+
+
+def _train(run: Run, method: Any) -> int:
+    from dr3.collect import load
+    from dr3.regularizers.parse import parse_regularizer
+    from dr3.training import train
+
+    data = load(run.data, discount=method.discount)
+    if run.fraction != 1:
+        data = data.subset(run.fraction, seed=0)
+    runs = train(
+        data,
+        method,
+        regularizer=[parse_regularizer(word) for word in run.regularizer],
+        steps=run.steps,
+        seeds=run.seeds,
+        env=None if run.env == "none" else run.env,
+        episodes=run.episodes,
+        out=run.out,
+        metrics_every=run.metrics_every,
+        evaluate_every=run.evaluate_every,
+        chunk=run.chunk,
+    )
+    _summarise(runs)
+    return 0
+
+
+def _summarise(runs: Any) -> None:
+    """The last measurement of each member, and where everything is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}")
+    columns = {
+        "dot product": runs.metrics.get("features/dot_product"),
+        "cosine": runs.metrics.get("features/cosine"),
+        "srank": runs.metrics.get("features/srank"),
+        "mean Q": runs.metrics.get("q/data_mean"),
+        "return": runs.evaluations.get("evaluation/return"),
+    }
+    columns = {name: values for name, values in columns.items() if values is not None}
+    for name in ("member", *columns, "note"):
+        table.add_column(name, justify="left" if name in ("member", "note") else "right")
+    diverged = runs.status["diverged"]
+    for number, label in enumerate(runs.labels):
+        words = [f"{key} {value}" for key, value in label.items()]
+        note = f"diverged at step {diverged[str(number)]:,}" if str(number) in diverged else ""
+        table.add_row(", ".join(words), *[f"{values[number, -1]:.4g}" for values in columns.values()], note)
+    console = Console()
+    console.print(table)
+    console.print(f"Everything is in {runs.path}", soft_wrap=True)
+
+
+def _help(methods: dict[str, type]) -> str:
+    width = max(map(len, methods))
+    lines = [f"  {name:<{width}}  {(cls.__doc__ or '').strip().splitlines()[0]}" for name, cls in methods.items()]
+    listed = "\n".join(lines)
+    usage = "usage: dr3 train METHOD --data DATA …\n\nmethods (dr3 train METHOD --help lists every flag):"
+    return f"{usage}\n{listed}\n\n{EXAMPLES}"

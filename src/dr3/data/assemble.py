@@ -1,0 +1,248 @@
+"""From the columns that a log holds to the whole table: what is missing is derived, what is wrong is refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.checks import (
+    Values,
+    check_actions,
+    check_booleans,
+    check_contiguous,
+    check_ends,
+    check_numbers,
+    check_probabilities,
+    check_scalar,
+    check_shape,
+    check_vector,
+    refuse,
+)
+from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
+from dr3.errors import UserError
+
+REQUIRED = ("observations", "actions", "rewards", "terminals")
+OPTIONAL = (
+    "next_observations",
+    "timeouts",
+    "next_actions",
+    "next_action_known",
+    "returns",
+    "returns_discount",
+    "episodes",
+    "next_behavior",
+    "num_actions",
+    "action_low",
+    "action_high",
+    "name",
+    "world",
+)
+
+
+def assemble(columns: Mapping[str, Values], *, source: str, name: str, discount: float = 0.99) -> Transitions:
+    """The table of a log. `source` is named in every refusal; `name` is used where the log has none.
+
+    `REQUIRED` columns must be there; of the `OPTIONAL` ones, what is missing is made up for:
+    - `timeouts`: none. Where both a terminal and a time-out are logged, the environment ended and the terminal counts.
+    - `episodes`: a new one after every terminal and every time-out.
+    - `next_observations`: the next row of the episode. After the last row of an episode that did not end in a terminal,
+      s' was never logged: that row is dropped, and the row before it becomes the place where the episode was cut (its
+      a' and its return are known all the same). A terminal row gets its own observation, which nothing may use.
+    - `next_actions`: the next row of the episode; unknown at its end.
+    - `next_action_known`: true but at terminals, if `next_actions` is there.
+    - `returns`: Monte-Carlo, discounted by `discount`. Returns in the log keep their own `returns_discount`.
+    - `num_actions`: the width of `next_behavior`, or one more than the largest action.
+    - `action_low`, `action_high`: -1 and 1.
+    Actions with one number for each row are discrete, actions with shape (N, size) are continuous. Floats become
+    float32 and discrete actions int32; integer and boolean observations stay as they are.
+    """
+    if not 0 <= discount <= 1:
+        raise UserError(f"The discount of the returns must be between 0 and 1, not {discount}.")
+    check_names(columns, source)
+    observations = _observations(columns, "observations", source)
+    rows = len(observations)
+    rewards = check_vector(source, "rewards", columns["rewards"], rows).astype(np.float32)
+    terminals = check_booleans(source, "terminals", columns["terminals"], rows)
+    timeouts = np.zeros(rows, np.bool_)
+    if "timeouts" in columns:
+        timeouts = check_booleans(source, "timeouts", columns["timeouts"], rows) & ~terminals
+    episodes = _episodes(columns, terminals, timeouts, source)
+    last = np.r_[episodes[1:] != episodes[:-1], True]  # of its episode
+
+    actions, space = _actions(columns, rows, source)
+    next_actions, next_action_known = _next_actions(columns, actions, terminals, last, space, source)
+    returns, returns_discount = _returns(columns, rewards, episodes, discount, source)
+
+    keep = np.ones(rows, np.bool_)
+    if "next_observations" in columns:
+        next_observations = _observations(columns, "next_observations", source)
+        check_shape(source, "next_observations", next_observations, observations.shape, "observations")
+        next_observations = next_observations.astype(observations.dtype)
+    else:
+        next_observations = np.concatenate([observations[1:], observations[-1:]])
+        next_observations[terminals] = observations[terminals]
+        keep = ~last | terminals
+        if not keep.any():
+            refuse(source, "'next_observations' is missing, and no row is followed by another one of its episode.")
+        timeouts[:-1] |= ~keep[1:] & ~last[:-1]
+
+    table = Transitions(
+        observations=observations,
+        actions=actions,
+        rewards=rewards,
+        next_observations=next_observations,
+        terminals=terminals,
+        timeouts=timeouts,
+        next_actions=next_actions,
+        next_action_known=next_action_known,
+        returns=returns,
+        episodes=episodes,
+        action_space=space,
+        returns_discount=returns_discount,
+        next_behavior=_next_behavior(columns, terminals, space, source),
+        name=_text(columns, "name", source) or name,
+        world=_text(columns, "world", source),
+    )
+    return table if keep.all() else table.rows(np.flatnonzero(keep))
+
+
+def check_names(names: Collection[str], source: str) -> None:
+    """A field that is only misspelt must not be passed over: without its time-outs a log reads as one long episode."""
+    known = REQUIRED + OPTIONAL
+    for field in names:
+        absent = [one for one in known if one not in names]
+        if field not in known and (meant := difflib.get_close_matches(field, absent, n=1, cutoff=0.85)):
+            refuse(source, f"'{field}' is not a known field; rename it to '{meant[0]}' if it is that, or leave it out.")
+    for field in REQUIRED:
+        if field not in names:
+            refuse(source, f"'{field}' is missing; the required fields are {', '.join(REQUIRED)}.")
+
+
+def _observations(columns: Mapping[str, Values], field: str, source: str) -> Values:
+    values = columns[field]
+    if values.ndim < 2 or 0 in values.shape[1:]:
+        refuse(source, f"'{field}' has shape {values.shape}, but each step needs a row of numbers: (rows, size).")
+    if len(values) == 0:
+        refuse(source, f"'{field}' has 0 rows, so there is nothing to learn from.")
+    return check_numbers(source, field, values, len(columns["observations"]))
+
+
+def _episodes(
+    columns: Mapping[str, Values], terminals: NDArray[np.bool_], timeouts: NDArray[np.bool_], source: str
+) -> NDArray[np.int32]:
+    if "episodes" not in columns:
+        ends = terminals | timeouts
+        return np.r_[0, np.cumsum(ends[:-1])].astype(np.int32)
+    episodes = check_vector(source, "episodes", columns["episodes"], len(terminals))
+    if episodes.dtype.kind not in "iu":
+        refuse(source, f"'episodes' holds values of type {episodes.dtype}, but an episode is named by an integer.")
+    if episodes.max() > np.iinfo(np.int32).max or episodes.min() < np.iinfo(np.int32).min:
+        refuse(source, "'episodes' holds numbers beyond 32 bits; number the episodes from 0.")
+    check_contiguous(source, episodes)
+    check_ends(source, "terminals", terminals, episodes)
+    check_ends(source, "timeouts", timeouts, episodes)
+    return episodes.astype(np.int32)
+
+
+def _actions(
+    columns: Mapping[str, Values], rows: int, source: str
+) -> tuple[Values, DiscreteActions | ContinuousActions]:
+    actions = check_numbers(source, "actions", columns["actions"], rows)
+    if actions.ndim == 1:
+        space = _discrete_space(columns, actions, source)
+        check_actions(source, "actions", actions, space)
+        return actions.astype(np.int32), space
+    if actions.ndim != 2 or actions.shape[1] == 0:
+        refuse(source, f"'actions' has shape {actions.shape}, but it needs (rows,) or (rows, size).")
+    if actions.dtype.kind != "f" or "num_actions" in columns:
+        refuse(source, f"'actions' has shape {actions.shape}, but discrete actions need one integer for each row.")
+    low = check_scalar(source, "action_low", columns.get("action_low", np.array(-1.0)))
+    high = check_scalar(source, "action_high", columns.get("action_high", np.array(1.0)))
+    if not low < high:
+        refuse(source, f"'action_low' is {low}, but it must be below 'action_high', which is {high}.")
+    space = ContinuousActions(actions.shape[1], float(low), float(high))
+    check_actions(source, "actions", actions, space)
+    return actions, space
+
+
+def _discrete_space(columns: Mapping[str, Values], actions: Values, source: str) -> DiscreteActions:
+    for field in ("action_low", "action_high"):
+        if field in columns:
+            refuse(source, f"'{field}' is for continuous actions, but 'actions' has one number for each row.")
+    if "num_actions" in columns:
+        count = check_scalar(source, "num_actions", columns["num_actions"])
+        if count != int(count) or count < 1:
+            refuse(source, f"'num_actions' is {count}, but it must be a whole number above 0.")
+        return DiscreteActions(int(count))
+    if "next_behavior" in columns and columns["next_behavior"].ndim == 2:
+        return DiscreteActions(columns["next_behavior"].shape[1])
+    return DiscreteActions(int(actions.max()) + 1 if actions.max() >= 0 else 1)
+
+
+def _next_actions(
+    columns: Mapping[str, Values],
+    actions: Values,
+    terminals: NDArray[np.bool_],
+    last: NDArray[np.bool_],
+    space: DiscreteActions | ContinuousActions,
+    source: str,
+) -> tuple[Values, NDArray[np.bool_]]:
+    """The logged a' and where it is known; zero elsewhere, so that whatever stood there cannot leak."""
+    if "next_actions" in columns:
+        given = check_numbers(source, "next_actions", columns["next_actions"], len(actions))
+        check_shape(source, "next_actions", given, actions.shape, "actions")
+        known = ~terminals
+        if "next_action_known" in columns:
+            known = check_booleans(source, "next_action_known", columns["next_action_known"], len(actions))
+        check_actions(source, "next_actions", given, space, only=known)
+    else:
+        if "next_action_known" in columns:
+            refuse(source, "'next_action_known' says where 'next_actions' holds, but 'next_actions' is missing.")
+        given, known = np.concatenate([actions[1:], actions[-1:]]), ~last
+    mask = known if actions.ndim == 1 else known[:, None]
+    return np.where(mask, given, 0).astype(actions.dtype), known
+
+
+def _returns(
+    columns: Mapping[str, Values],
+    rewards: NDArray[np.float32],
+    episodes: NDArray[np.int32],
+    discount: float,
+    source: str,
+) -> tuple[NDArray[np.float32], float]:
+    if ("returns" in columns) != ("returns_discount" in columns):
+        present, missing = ("returns", "returns_discount")[:: 1 if "returns" in columns else -1]
+        refuse(source, f"'{present}' is there but '{missing}' is not; give both or neither.")
+    if "returns" not in columns:
+        return monte_carlo_returns(rewards, episodes, discount), discount
+    own = check_scalar(source, "returns_discount", columns["returns_discount"])
+    if not 0 <= own <= 1:
+        refuse(source, f"'returns_discount' is {own}, but a discount is between 0 and 1.")
+    return check_vector(source, "returns", columns["returns"], len(rewards)).astype(np.float32), float(own)
+
+
+def _next_behavior(
+    columns: Mapping[str, Values],
+    terminals: NDArray[np.bool_],
+    space: DiscreteActions | ContinuousActions,
+    source: str,
+) -> NDArray[np.float32] | None:
+    if "next_behavior" not in columns:
+        return None
+    if not isinstance(space, DiscreteActions):
+        refuse(source, "'next_behavior' holds a probability for each action, but the actions are continuous.")
+    values = check_numbers(source, "next_behavior", columns["next_behavior"], len(terminals))
+    check_shape(source, "next_behavior", values, (len(terminals), space.count), "num_actions")
+    check_probabilities(source, "next_behavior", values, only=~terminals)
+    return values.astype(np.float32)
+
+
+def _text(columns: Mapping[str, Values], field: str, source: str) -> str | None:
+    if field not in columns:
+        return None
+    if columns[field].dtype.kind != "U" or columns[field].size != 1:
+        refuse(source, f"'{field}' must be a single string.")
+    return str(columns[field].reshape(-1)[0])

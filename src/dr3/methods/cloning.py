@@ -1,0 +1,73 @@
+"""Behaviour cloning: a policy fitted to logged actions, where the policy that logged them is not known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax import Array
+from numpy.typing import NDArray
+
+from dr3.data.transitions import DiscreteActions, Transitions
+from dr3.networks import MLP, DiscreteCritic
+from dr3.optimization import Adam
+
+
+class Clone(NamedTuple):
+    """The policy with the smallest error on held-out rows so far, and that error."""
+
+    policy: DiscreteCritic
+    error: Array
+
+
+def clone_behavior(
+    data: Transitions,
+    *,
+    hidden: tuple[int, ...] = (256, 256),
+    learning_rate: float = 1e-3,
+    batch_size: int = 128,
+    rounds: int = 40,
+    steps_per_round: int = 50,
+    seed: int = 0,
+) -> NDArray[np.float32]:
+    """π_β(·|s') for every row, from a network trained to predict a from s: (N, A).
+
+    A tenth of the rows is held out, and the network of the round that predicts them best is kept: a policy that has
+    memorised a small log would call every unlogged action impossible, and TD-learning would turn into SARSA.
+    """
+    assert isinstance(data.action_space, DiscreteActions)
+    order = np.random.default_rng(seed).permutation(len(data))
+    held_out, kept = np.split(order, [len(order) // 10])
+    if len(held_out) == 0:
+        held_out = kept
+    observations, actions = jnp.asarray(data.observations), jnp.asarray(data.actions, jnp.int32)
+
+    of_trunk, of_head, of_batches = jax.random.split(jax.random.key(seed), 3)
+    trunk = MLP.create(tuple(data.observations.shape[1:]), hidden, key=of_trunk)
+    policy = DiscreteCritic.create(trunk, data.action_space.count, key=of_head)
+    optimizer = Adam(learning_rate)
+
+    def error(policy: DiscreteCritic, rows: Array) -> Array:
+        logits = policy.values(policy.features(observations[rows]))
+        return optax.softmax_cross_entropy_with_integer_labels(logits, actions[rows]).mean()
+
+    def step(number: Array, state: tuple[DiscreteCritic, optax.OptState]) -> tuple[DiscreteCritic, optax.OptState]:
+        policy, memory = state
+        drawn = jax.random.randint(jax.random.fold_in(of_batches, number), (batch_size,), 0, len(kept))
+        return optimizer.step(policy, jax.grad(error)(policy, jnp.asarray(kept)[drawn]), memory)
+
+    def one_round(number: Array, carry: tuple[DiscreteCritic, optax.OptState, Clone]) -> tuple:
+        policy, memory, best = carry
+        first = number * steps_per_round
+        policy, memory = jax.lax.fori_loop(first, first + steps_per_round, step, (policy, memory))
+        now = Clone(policy, error(policy, jnp.asarray(held_out)))
+        best = jax.tree.map(lambda new, old: jnp.where(now.error < best.error, new, old), now, best)
+        return policy, memory, best
+
+    start = (policy, optimizer.init(policy), Clone(policy, jnp.asarray(jnp.inf)))
+    best = jax.jit(lambda carry: jax.lax.fori_loop(0, rounds, one_round, carry))(start)[2].policy
+    logits = best.values(best.features(jnp.asarray(data.next_observations)))
+    return np.asarray(jax.nn.softmax(logits), np.float32)

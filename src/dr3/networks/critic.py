@@ -1,0 +1,47 @@
+"""A critic: features, and the last linear layer that reads values from them."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import equinox as eqx
+from jax import Array
+
+from dr3.networks.linear import Linear
+
+
+class Trunk(Protocol):
+    """What a critic asks of the network below its last layer."""
+
+    width: int
+
+    def __call__(self, observations: Array) -> Array: ...
+
+    def layers(self) -> dict[str, Any]: ...
+
+
+class DiscreteCritic(eqx.Module):
+    """Q(s, ·) = W phi(s) + b with one output per action.
+
+    The penultimate features hold no action: phi(s, a) is phi(s), shared by all actions. That is how the paper's Atari
+    agents read its phi(s, a); `DR3(per_action=True)` keeps the distinction that the output rows make.
+    """
+
+    trunk: Trunk
+    head: Linear
+
+    @classmethod
+    def create(cls, trunk: Trunk, actions: int, *, key: Array) -> DiscreteCritic:
+        return cls(trunk, Linear.fan_in(trunk.width, actions, key=key))
+
+    def features(self, observations: Array) -> Array:
+        """phi(s): (n, *shape) -> (n, width)."""
+        return self.trunk(observations)
+
+    def values(self, phi: Array) -> Array:
+        """Q(s, ·) from features: (n, width) -> (n, actions)."""
+        return self.head(phi)
+
+    def layers(self) -> dict[str, Any]:
+        """All layers by name, in forward order; the last one is `head`."""
+        return {**self.trunk.layers(), "head": self.head}

@@ -1,0 +1,41 @@
+"""Features from a stack of dense layers."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dr3.networks.linear import Linear
+
+
+class MLP(eqx.Module):
+    """Dense layers, a ReLU after each: (n, *shape) -> (n, width). The last layer's output are the features."""
+
+    stack: tuple[Linear, ...]
+    width: int = eqx.field(static=True)
+
+    @classmethod
+    def create(cls, shape: tuple[int, ...], hidden: tuple[int, ...], *, key: Array) -> MLP:
+        sizes = (_count(shape), *hidden)
+        keys = jax.random.split(key, len(hidden))
+        pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
+        return cls(tuple(Linear.fan_in(a, b, key=k) for a, b, k in pairs), sizes[-1])
+
+    def __call__(self, observations: Array) -> Array:
+        x = observations.reshape(len(observations), -1).astype(jnp.float32)
+        for layer in self.stack:
+            x = jax.nn.relu(layer(x))
+        return x
+
+    def layers(self) -> dict[str, Linear]:
+        """The layers by name, in forward order."""
+        return {f"dense{number}": layer for number, layer in enumerate(self.stack, start=1)}
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

@@ -1,0 +1,74 @@
+"""Settings in one word: `dr3:0.03`, `dr3:0.03:stop_gradient=next`, `grid16smoothobs:size=1024:behavior=random`.
+
+A name, then what follows it between colons: values in the order of the settings, or `setting=value`. A switch is turned
+on by its name alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from dr3.errors import UserError
+
+
+def split(word: str) -> tuple[str, list[str]]:
+    """The name, and the settings that follow it."""
+    name, *settings = word.split(":")
+    return name, settings
+
+
+def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
+    """The keyword arguments that `word` spells for a function or a dataclass, checked against its annotations."""
+    name, parts = split(word)
+    hints = get_type_hints(function.__init__ if inspect.isclass(function) else function)
+    known = [p.name for p in inspect.signature(function).parameters.values() if p.name in hints]
+    ordered = iter(known)
+    settings: dict[str, Any] = {}
+    for part in parts:
+        key, has_value, text = part.partition("=")
+        if not has_value and key in known and hints[key] is bool:
+            key, text = key, "true"
+        elif not has_value:
+            key, text = next(ordered, ""), part
+        if key not in known:
+            raise UserError(f"{word!r}: {name} has no setting {key or part!r}; it has {', '.join(known)}.")
+        settings[key] = _read(word, key, hints[key], text)
+    return settings
+
+
+def spell(value: Any) -> str:
+    """The word for a dataclass with a name: its first setting, then those that are not at their default."""
+    first, *rest = dataclasses.fields(value)
+    words = [value.name, f"{getattr(value, first.name):g}"]
+    for field in rest:
+        setting = getattr(value, field.name)
+        if setting != field.default:
+            words.append(field.name if setting is True else f"{field.name}={setting}")
+    return ":".join(words)
+
+
+def _read(word: str, key: str, hint: Any, text: str) -> Any:
+    choices = [item for part in (hint, *get_args(hint)) if get_origin(part) is Literal for item in get_args(part)]
+    if choices:
+        if text in choices:
+            return text
+        raise UserError(f"{word!r}: {key} is one of {', '.join(map(str, choices))}, not {text!r}.")
+    if hint is bool:
+        if text.lower() in ("true", "false"):
+            return text.lower() == "true"
+        raise UserError(f"{word!r}: {key} is true or false, not {text!r}.")
+    try:
+        return count(text) if hint is int else hint(text)
+    except ValueError:
+        raise UserError(f"{word!r}: {key} must be a number, not {text!r}.") from None
+
+
+def count(text: str) -> int:
+    """A whole number, also as `1e6` or `5_000`. ValueError for anything else."""
+    number = float(text)
+    if number != int(number):
+        raise ValueError(f"{text} is not a whole number")
+    return int(number)

@@ -1,0 +1,93 @@
+"""The resolved configuration of a run: enough to build everything again, and to tell two runs apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.errors import UserError
+from dr3.methods import Spec
+from dr3.training.evaluation import Evaluator
+from dr3.training.member import Member
+
+FORMAT = 1
+_MAY_CHANGE = ("steps",)  # a finished run is lengthened by asking for more steps
+_NOT_IN_NAME = (*_MAY_CHANGE, "metrics_every", "evaluate_every")  # their defaults follow from the steps
+
+
+def resolve(
+    data: Transitions,
+    members: Sequence[Member],
+    evaluator: Evaluator | None,
+    *,
+    steps: int,
+    metrics_every: int | None,
+    evaluate_every: int | None,
+    execution: str,
+) -> dict[str, Any]:
+    """Every choice written out, defaults and all."""
+    for name, value in (("steps", steps), ("metrics_every", metrics_every), ("evaluate_every", evaluate_every)):
+        if value is not None and value < 1:
+            raise UserError(f"{name} must be at least 1, not {value}.")
+    return {
+        "format": FORMAT,
+        "data": {
+            "name": data.name,
+            "source": data.source,
+            "rows": len(data),
+            "world": data.world,
+            "fingerprint": data.fingerprint(),
+        },
+        "observation_shape": list(data.observations.shape[1:]),
+        "action_space": {"kind": type(data.action_space).__name__, **asdict(data.action_space)},
+        "members": [member.to_json() for member in members],
+        "steps": steps,
+        "metrics_every": metrics_every or max(1, steps // 100),
+        "evaluate_every": evaluate_every or max(1, steps // 20),
+        "evaluation": None if evaluator is None else evaluator.describe(),
+        "execution": execution,
+    }
+
+
+def folder_name(config: dict[str, Any]) -> str:
+    """A name that follows from the configuration, so that a rerun finds its run."""
+    lasting = {key: value for key, value in config.items() if key not in _NOT_IN_NAME}
+    digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
+    return f"{config['members'][0]['method']['name']}-{config['data']['name']}-{digest[:8]}"
+
+
+def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> None:
+    """Refuse to go on with another run than the one that the folder holds."""
+    there, here = _flatten(stored), _flatten(asked)
+    for key in {**there, **here}:
+        if key not in _MAY_CHANGE and there.get(key) != here.get(key):
+            raise UserError(
+                f"{path} holds another run: its {key} is {there.get(key)!r} and the one asked for is "
+                f"{here.get(key)!r}; choose another folder."
+            )
+    if asked["steps"] < stored["steps"]:
+        raise UserError(
+            f"{path} is a run of {stored['steps']} steps; it can be lengthened, not cut to {asked['steps']}."
+        )
+
+
+def spec_of(config: dict[str, Any]) -> Spec:
+    """The shapes that the run's networks fit."""
+    kinds = {cls.__name__: cls for cls in (DiscreteActions, ContinuousActions)}
+    space = dict(config["action_space"])
+    return Spec(tuple(config["observation_shape"]), kinds[space.pop("kind")](**space))
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        pairs = [(f"{prefix}.{key}" if prefix else key, item) for key, item in value.items()]
+    elif isinstance(value, list):
+        pairs = [(f"{prefix}[{number}]", item) for number, item in enumerate(value)]
+    else:
+        return {prefix: value}
+    return {key: leaf for name, item in pairs for key, leaf in _flatten(item, name).items()}

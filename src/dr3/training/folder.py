@@ -1,0 +1,135 @@
+"""The run folder: what a run leaves on disk, and how it survives being killed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from dr3.errors import UserError
+from dr3.training.checkpoints import Checkpoints
+
+PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "orbax-checkpoint", "numpy", "scipy")
+
+
+class RunFolder:
+    """Names and formats of everything in a run folder.
+
+    Lines are appended before the checkpoint that covers them is sealed, so after any kill the files hold at least what
+    the last whole checkpoint knows; `rewind` removes what they hold beyond it, and a torn last line with it.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.json"
+        self.environment = self.path / "environment.json"
+        self.status = self.path / "status.json"
+        self.metrics = self.path / "metrics.jsonl"
+        self.evaluations = self.path / "evaluations.jsonl"
+        self.checkpoints = Checkpoints(self.path / "checkpoints")  # critics, for acting and diagnosing: all are kept
+        self.state = Checkpoints(self.path / "state")  # whole learners, for resuming: the last two are kept
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """Hold the folder against a second writer. The operating system lets go of it when the process ends."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(f"{self.path} is in use by another process; wait, or choose another folder.") from None
+            yield
+
+    def write(self, file: Path, record: dict[str, Any]) -> None:
+        """Replace a JSON file in one step."""
+        partial = file.with_suffix(".partial")
+        with partial.open("w") as stream:
+            stream.write(json.dumps(record, indent=2) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.rename(file)
+
+    def append(self, file: Path, rows: Iterable[dict[str, Any]]) -> None:
+        """Add lines and see them to the disk. What is not finite becomes null: JSON knows no NaN."""
+        with file.open("a") as stream:
+            for row in rows:
+                finite = {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
+                stream.write(json.dumps(finite) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def rewind(self, step: int) -> None:
+        """Drop every line written after `step`, and a last line that is not whole."""
+        for file in (self.metrics, self.evaluations):
+            kept = [json.dumps(row) + "\n" for row in read_lines(file) if row["step"] <= step]
+            partial = file.with_suffix(".partial")
+            partial.write_text("".join(kept))
+            partial.rename(file)
+
+    def latest_state(self) -> tuple[int | None, list[int]]:
+        """The newest step to resume from whose checkpoint is whole, and the newer ones that are not."""
+        broken = []
+        for step in reversed(self.state.steps()):
+            if self.state.whole(step):
+                return step, broken
+            broken.append(step)
+        return None, broken
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON-lines file. A last line that was cut short is left out; one in the middle is an error."""
+    if not file.exists():
+        return []
+    lines = file.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            if number < len(lines):
+                raise UserError(f"{file} is damaged: line {number} is not JSON.") from None
+    return rows
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions, commit and hardware."""
+    import jax
+
+    return {
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "commit": _commit(),
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "devices": [f"{device.platform}:{device.device_kind}" for device in jax.devices()],
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the source tree this package runs from, `+` if it was changed since; None for an installed one."""
+    here = Path(__file__).parent
+    try:
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True)
+        changes = subprocess.run(["git", "status", "--porcelain"], cwd=here, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())

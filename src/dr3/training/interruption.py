@@ -1,0 +1,37 @@
+"""Ctrl-C and SIGTERM stop a run between two chunks, with everything saved."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+
+class Interruption:
+    """The signal that asked to stop, once one has."""
+
+    signal: int | None = None
+
+
+@contextmanager
+def watched() -> Generator[Interruption]:
+    """Note SIGINT and SIGTERM instead of dying of them; a second one acts as usual. Only the main thread may listen."""
+    asked = Interruption()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def note(number: int, _: object) -> None:
+        asked.signal = number
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+    for number in previous:
+        signal.signal(number, note)
+    try:
+        yield asked
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,76 @@
+"""The compiled loop: many updates in one call, and nothing but their result comes back."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from dr3.data.batch import Batch
+from dr3.methods import Method
+from dr3.regularizers import Regularizer
+
+
+class Progress(NamedTuple):
+    """Where a member stands."""
+
+    learner: Any
+    step: Array  # () int32: updates made
+    finite: Array  # () bool: False once an objective was NaN or infinite; the learner is then as it was before that
+
+
+def stream(seed: Array | int, purpose: int) -> Array:
+    """The keys of one seed for one purpose: 0 initial weights, 1 batches, 2 noise inside an update."""
+    return jax.random.fold_in(jax.random.key(seed), purpose)
+
+
+def draw_rows(seed: Array | int, step: Array | int, batch_size: int, rows: int) -> Array:
+    """Which rows update number `step` (from 0) sees: a function of (seed, step) alone, so resuming is exact."""
+    return jax.random.randint(jax.random.fold_in(stream(seed, 1), step), (batch_size,), 0, rows)
+
+
+@partial(jax.jit, donate_argnames="progress")
+def advance(
+    method: Method, regularizer: Regularizer | None, seed: Array, progress: Progress, table: Batch, stop: Array
+) -> Progress:
+    """Update until `stop` updates have been made, or until the objective is no longer finite.
+
+    The bounds are arguments and not part of the program: whatever the chunk length, the same compiled instructions run,
+    and the weights come out the same to the last bit. Around the loop over updates is one over the target network's
+    periods, so that inside it the target is a constant that nothing copies.
+    """
+    rows = len(table.rewards)
+
+    def update(progress: Progress) -> Progress:
+        learner, step, _ = progress
+        batch = table.take(draw_rows(seed, step, method.batch_size, rows)) if method.batch_size else table
+        key = jax.random.fold_in(stream(seed, 2), step)
+        updated, objective = method.update(learner, batch, key, regularizer)
+        finite = jnp.isfinite(objective)
+        # Where the objective was not finite, so is the update: keep what was there before. (A select that fuses into
+        # the optimizer's own elementwise pass.)
+        learner = jax.tree.map(lambda new, old: jnp.where(finite, new, old), updated, learner)
+        return Progress(learner, jnp.where(finite, step + 1, step), finite)
+
+    def until(limit: Array, progress: Progress) -> Progress:
+        return lax.while_loop(lambda now: (now.step < limit) & now.finite, update, progress)
+
+    period = method.synchronise_every
+    if period is None:
+        return until(stop, progress)
+
+    def one_period(progress: Progress) -> Progress:
+        progress = until(jnp.minimum(stop, (progress.step // period + 1) * period), progress)
+        due = (progress.step % period == 0) & progress.finite
+        return progress._replace(learner=lax.cond(due, method.synchronise, lambda same: same, progress.learner))
+
+    return lax.while_loop(lambda now: (now.step < stop) & now.finite, one_period, progress)
+
+
+@partial(jax.jit, static_argnames="spec")
+def begin(method: Method, seed: Array, spec: Any) -> Progress:
+    """A member before its first update."""
+    return Progress(method.init(spec, stream(seed, 0)), jnp.zeros((), jnp.int32), jnp.ones((), bool))

@@ -1,0 +1,65 @@
+"""What is measured of a critic while it trains, on a fixed probe set."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from dr3.backup import Backup
+from dr3.data.batch import Batch
+from dr3.instruments import cosine, dot_product, norm, srank
+from dr3.methods import Method, objective
+from dr3.regularizers import Regularizer
+from dr3.training.loop import Progress, stream
+
+PROBE_SIZE = 512  # srank cannot exceed it; larger costs time at every measurement
+
+
+def probe_of(table: Batch, size: int = PROBE_SIZE) -> Batch:
+    """The rows that every member is measured on: all of a small table, a fixed sample of a larger one."""
+    rows = len(table.rewards)
+    if rows <= size:
+        return table
+    return table.take(np.sort(np.random.default_rng(0).choice(rows, size, replace=False)))  # ty: ignore
+
+
+def measure(
+    method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
+) -> dict[str, float]:
+    """All metrics of one member, by slash-separated name; every one a function of its weights and the probe set."""
+    loss, backup, info = _on_probe(method, regularizer, seed, progress, probe)
+    # In float64 on the host: the definitions are shared with instruments that work on plain arrays.
+    arrays: Any = jax.tree.map(lambda column: np.asarray(column, np.float64), backup)
+    sides = (arrays.phi, arrays.phi_next, arrays.bootstraps)
+    return {
+        "losses/total": float(loss),
+        **{name: float(value) for name, value in info.items()},
+        "td/error": float(np.mean((arrays.values - arrays.targets) ** 2)),
+        "q/data_mean": float(arrays.values.mean()),
+        "q/target_mean": float(arrays.targets.mean()),
+        "features/dot_product": float(dot_product(*sides)),
+        "features/cosine": float(cosine(*sides)),
+        "features/norm": float(norm(arrays.phi).mean()),
+        "features/norm_next": float(norm(arrays.phi_next).mean()),
+        "features/srank": float(np.mean([srank(phi) for phi in arrays.phi.reshape(-1, *arrays.phi.shape[-2:])])),
+    }
+
+
+@partial(jax.jit)
+def _on_probe(
+    method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
+) -> tuple[Any, Backup, dict[str, Any]]:
+    key = jax.random.fold_in(stream(seed, 3), progress.step)
+    critic = method.critic(progress.learner)
+    loss, (backup, info) = objective(method, regularizer, critic, progress.learner, probe, key)
+    return loss, backup, info
+
+
+@jax.jit
+def all_finite(learner: Any) -> jax.Array:
+    """Whether every weight is a number: an objective can stay finite while a weight that it does not read does not."""
+    checks = [jax.numpy.isfinite(leaf).all() for leaf in jax.tree.leaves(learner) if leaf.dtype.kind == "f"]
+    return jax.numpy.stack(checks).all()

@@ -1,0 +1,87 @@
+"""Saying how far a long run is: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+
+class Reporter(Protocol):
+    """What training tells while it runs."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def at(self, step: int, *, updates_per_second: float, note: str) -> None: ...
+    def say(self, sentence: str) -> None: ...
+
+
+def reporter(title: str, start: int, steps: int, *, show: bool) -> Reporter:
+    if not show:
+        return Silent()
+    return Bar(title, start, steps) if sys.stderr.isatty() else Lines(title, steps)
+
+
+class Silent:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
+        pass
+
+    def say(self, sentence: str) -> None:
+        pass
+
+
+class Lines(Silent):
+    """One line every few seconds, and one at the end."""
+
+    def __init__(self, title: str, steps: int, every: float = 5.0) -> None:
+        self.title, self.steps, self.every, self.last = title, steps, every, time.monotonic()
+
+    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
+        if step < self.steps and time.monotonic() - self.last < self.every:
+            return
+        self.last = time.monotonic()
+        share = 100 * step // max(self.steps, 1)
+        print(
+            f"{self.title}: {step:,} of {self.steps:,} updates ({share} %), {updates_per_second:,.0f} updates/s{note}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def say(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr, flush=True)
+
+
+class Bar(Silent):
+    def __init__(self, title: str, start: int, steps: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]:,.0f} updates/s{task.fields[note]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self.task = self.bar.add_task(title, total=steps, completed=start, speed=0.0, note="")
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.bar.stop()
+
+    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
+        self.bar.update(self.task, completed=step, speed=updates_per_second, note=note)
+
+    def say(self, sentence: str) -> None:
+        self.bar.console.print(sentence)

@@ -1,0 +1,161 @@
+"""Reading a run folder: metrics as arrays, and the learned critics as functions of numpy arrays."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dr3.errors import UserError
+from dr3.training import config as configuration
+from dr3.training.folder import RunFolder, read_lines
+from dr3.training.loop import begin
+from dr3.training.member import Member, differences
+
+
+class Runs:
+    """The members of a finished, or of an unfinished, population."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = RunFolder(path)
+        if not self.folder.config.exists():
+            raise UserError(f"{path} is not a run: it has no config.json.")
+        self.config: dict[str, Any] = json.loads(self.folder.config.read_text())
+        self.members = [Member.from_json(record) for record in self.config["members"]]
+        self.spec = configuration.spec_of(self.config)
+
+    def __repr__(self) -> str:
+        return f"<Runs {self.path}: {self.members[0].method.name}, {len(self)} members, step {self.status['step']}>"
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def path(self) -> Path:
+        return self.folder.path
+
+    @property
+    def labels(self) -> list[dict[str, Any]]:
+        """For each member, the settings in which members differ."""
+        return differences(self.members)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """`step` reached, whether `finished`, and at which step each `diverged` member was frozen."""
+        if not self.folder.status.exists():
+            return {"step": 0, "finished": False, "diverged": {}}
+        return json.loads(self.folder.status.read_text())
+
+    # --- What was measured ---
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """The steps at which metrics were taken: (T,)."""
+        return _steps(self._metrics)
+
+    @cached_property
+    def metrics(self) -> dict[str, NDArray[np.float64]]:
+        """Every metric by name: (members, T), NaN where a member had diverged."""
+        return _columns(self._metrics, len(self))
+
+    @cached_property
+    def evaluation_steps(self) -> NDArray[np.int64]:
+        """The steps at which policies were tried: (E,)."""
+        return _steps(self._evaluations)
+
+    @cached_property
+    def evaluations(self) -> dict[str, NDArray[np.float64]]:
+        """Means over episodes by name, such as `evaluation/return`: (members, E)."""
+        return _columns(self._evaluations, len(self))
+
+    @cached_property
+    def returns(self) -> list[list[list[float]]]:
+        """The raw return of every episode: members x evaluations x episodes."""
+        rows = {(row["step"], row["member"]): row["returns"] for row in self._evaluations}
+        return [[rows.get((int(step), number), []) for step in self.evaluation_steps] for number in range(len(self))]
+
+    @cached_property
+    def _metrics(self) -> list[dict[str, Any]]:
+        return read_lines(self.folder.metrics)
+
+    @cached_property
+    def _evaluations(self) -> list[dict[str, Any]]:
+        return read_lines(self.folder.evaluations)
+
+    # --- What was learned ---
+
+    @property
+    def checkpoints(self) -> list[int]:
+        """The steps whose critics were saved, from the initial weights at 0 on."""
+        return [step for step in self.folder.checkpoints.steps() if self.folder.checkpoints.whole(step)]
+
+    def critics(self, step: int | None = None) -> list[Any]:
+        """The critics of all members at a checkpoint, the last one by default."""
+        saved = self.checkpoints
+        step = saved[-1] if step is None and saved else step
+        if step not in saved:
+            raise UserError(f"{self.path} has no checkpoint of step {step}; it has {saved}.")
+        like = [jax.eval_shape(partial(self._fresh_critic, number)) for number in range(len(self))]
+        return jax.tree.map(jnp.asarray, self.folder.checkpoints.restore(step, like))
+
+    def policy(self, observations: ArrayLike, *, member: int = 0, step: int | None = None) -> NDArray[Any]:
+        """The learned actions: (n, *shape) -> (n, …)."""
+        return self._call("act", member, step, observations)
+
+    def q(
+        self, observations: ArrayLike, actions: ArrayLike, *, member: int = 0, step: int | None = None
+    ) -> NDArray[Any]:
+        """Q(s, a): (n,)."""
+        return self._call("values", member, step, observations, actions)
+
+    def features(
+        self, observations: ArrayLike, actions: ArrayLike, *, member: int = 0, step: int | None = None
+    ) -> NDArray[Any]:
+        """phi(s, a): (n, d)."""
+        return self._call("features", member, step, observations, actions)
+
+    def _call(
+        self, function: str, member: int, step: int | None, observations: ArrayLike, *more: ArrayLike
+    ) -> NDArray[Any]:
+        if not 0 <= member < len(self):
+            raise UserError(f"{self.path} has {len(self)} members, numbered from 0; there is no member {member}.")
+        observations = np.asarray(observations)
+        if observations.shape[1:] != self.spec.observation_shape:
+            raise UserError(
+                f"Observations must have the shape (n, {', '.join(map(str, self.spec.observation_shape))}), "
+                f"not {observations.shape}."
+            )
+        key = (member, step)
+        if key not in self._critics:
+            self._critics[key] = self.critics(step)[member]
+        answer = getattr(self.members[member].method, function)
+        return np.asarray(answer(self._critics[key], jnp.asarray(observations), *map(jnp.asarray, more)))
+
+    def _fresh_critic(self, number: int) -> Any:
+        method, seed = self.members[number].method, np.uint32(self.members[number].seed)
+        return method.critic(begin(method, seed, self.spec).learner)
+
+    @cached_property
+    def _critics(self) -> dict[tuple[int, int | None], Any]:
+        return {}
+
+
+def _steps(rows: list[dict[str, Any]]) -> NDArray[np.int64]:
+    return np.array(sorted({row["step"] for row in rows}), np.int64)
+
+
+def _columns(rows: list[dict[str, Any]], members: int) -> dict[str, NDArray[np.float64]]:
+    place = {step: number for number, step in enumerate(_steps(rows))}
+    names = list({name: None for row in rows for name in row if "/" in name})
+    columns = {name: np.full((members, len(place)), np.nan) for name in names}
+    for row in rows:
+        for name in names:
+            if row.get(name) is not None:
+                columns[name][row["member"], place[row["step"]]] = row[name]
+    return columns
