@@ -25,7 +25,8 @@ class FixedPoint(NamedTuple):
     steps: Array  # () how many steps of the recursion S is the sum of (a power of two, in floating point)
 
 
-def lyapunov_steps(K: Array, eta: float | Array, steps: int, *, noise: Array | None = None) -> Array:
+@jax.jit
+def lyapunov_steps(K: Array, eta: float | Array, steps: int | Array, *, noise: Array | None = None) -> Array:
     """S after `steps` steps of S ← (I - ηK) S (I - ηK)ᵀ + η²C from S = 0 (the paper's label-noise run takes 20).
 
     It is written with ηK rather than with I - ηK: at η = 6.25e-5 the latter would lose K's digits in float32.
@@ -41,8 +42,9 @@ def lyapunov_steps(K: Array, eta: float | Array, steps: int, *, noise: Array | N
     return lax.fori_loop(0, steps, step, jnp.zeros_like(K))
 
 
+@jax.jit
 def lyapunov_fixed_point(
-    K: Array, eta: float | Array, *, noise: Array | None = None, support: Array | None = None, max_doublings: int = 48
+    K: Array, eta: float | Array, *, noise: Array | None = None, support: Array | None = None, max_doublings: int | Array = 48
 ) -> FixedPoint:
     """The limit of `lyapunov_steps`, in a logarithmic number of products: S_2N = S_N + Aᴺ S_N (Aᴺ)ᵀ with A = I - ηK.
 
@@ -78,7 +80,8 @@ def lyapunov_fixed_point(
     return FixedPoint(S, norm < 1, 2.0 ** doublings.astype(K.dtype))
 
 
-def support_of(gram: Array, *, tolerance: float | None = None) -> Array:
+@jax.jit
+def support_of(gram: Array, *, tolerance: float | Array | None = None) -> Array:
     """Orthogonal projector (n, n) onto Range(JJᵀ) = Range(J); the identity where no two samples share a gradient.
 
     tolerance: eigenvalues below `tolerance` times the largest count as zero; n·eps unless given.
@@ -94,4 +97,4 @@ def support_of(gram: Array, *, tolerance: float | None = None) -> Array:
 def _noise_or_identity(K: Array, noise: Array | None) -> Array:
     if noise is None:
         return jnp.eye(K.shape[-1], dtype=K.dtype)
-    return jax.lax.stop_gradient(noise).astype(K.dtype)
+    return lax.stop_gradient(noise).astype(K.dtype)

@@ -37,11 +37,16 @@ def tanh_network(theta: Array, inputs: Array) -> Array:
 
 def fixed_point(seed: int, theta: Array, inputs: Array, next_inputs: Array, gamma: float) -> Instance:
     """The tanh network's problem with the rewards that make θ a fixed point."""
+    problem, J, J_next, grams = _settle(theta, inputs, next_inputs, gamma)
+    return Instance(seed, problem, theta, J, J_next, grams, stability(grams))
+
+
+@jax.jit
+def _settle(theta: Array, inputs: Array, next_inputs: Array, gamma: float) -> tuple[TDProblem, Array, Array, Grams]:
     discounts = jnp.full(inputs.shape[0], gamma)
     problem = TDProblem(tanh_network, inputs, next_inputs, jnp.zeros_like(discounts), discounts).settled_at(theta)
     J, J_next = jacobians(problem, theta)
-    grams = grams_of(J, J_next, discounts)
-    return Instance(seed, problem, theta, J, J_next, grams, stability(grams))
+    return problem, J, J_next, grams_of(J, J_next, discounts)
 
 
 def random_instance(seed: int, *, n: int = 2, inputs: int = 3, hidden: int = 3, gamma: float = 0.9) -> Instance:

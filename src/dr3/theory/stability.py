@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import NDArray
@@ -30,19 +29,23 @@ class Stability:
         return float(np.abs(1 - eta * self.eigenvalues).max())
 
 
-def stability(grams: Grams, *, tolerance: float = 1e-10) -> Stability:
+def stability(grams: Grams, *, tolerance: float | None = None) -> Stability:
     """Of a fixed point (all e_i = 0), for a network of any size. Away from one it describes the part of G without e_i.
 
-    tolerance: eigenvalues below it times the largest modulus are the zeros of repeated samples.
+    K is read on Range(J) alone, where its eigenvalues are G's nonzero ones; what repeated samples add are zeros.
+    tolerance: directions of JJᵀ below it times the largest count as repeats; n·eps unless given.
     """
-    eigenvalues = np.linalg.eigvals(np.asarray(grams.K))
+    same, K = np.asarray(grams.same), np.asarray(grams.K)
+    sizes, vectors = np.linalg.eigh(same)
+    tolerance = len(same) * np.finfo(same.dtype).eps if tolerance is None else tolerance
+    basis = vectors[:, sizes > tolerance * sizes[-1]]
+    if basis.shape[1] == 0:
+        return Stability(np.zeros(0, np.complex128), 0.0, True, np.inf)
+    eigenvalues = np.linalg.eigvals(basis.T @ K @ basis).astype(np.complex128)
     eigenvalues = eigenvalues[np.argsort(-np.abs(eigenvalues))]
-    eigenvalues = eigenvalues[np.abs(eigenvalues) > tolerance * max(np.abs(eigenvalues).max(), np.finfo(float).tiny)]
-    if len(eigenvalues) == 0:
-        return Stability(eigenvalues, 0.0, True, np.inf)
-    holds = bool(eigenvalues.real.min() > 0)
-    step = float((2 * eigenvalues.real / np.abs(eigenvalues) ** 2).min()) if holds else 0.0
-    return Stability(eigenvalues, float(eigenvalues.real.min()), holds, step)
+    smallest = float(eigenvalues.real.min())
+    step = float((2 * eigenvalues.real / np.abs(eigenvalues) ** 2).min()) if smallest > 0 else 0.0
+    return Stability(eigenvalues, smallest, smallest > 0, step)
 
 
 @dataclass(frozen=True)
@@ -74,5 +77,5 @@ def alignment(A: Array, B: Array, *, tolerance: float = 1e-10) -> Alignment:
 
 def dense_spectrum(G: Array) -> NDArray[np.complex128]:
     """All d eigenvalues of G, by decreasing modulus; for comparison with the n x n form."""
-    eigenvalues = np.linalg.eigvals(np.asarray(jnp.asarray(G)))
+    eigenvalues = np.linalg.eigvals(np.asarray(G))
     return eigenvalues[np.argsort(-np.abs(eigenvalues))]

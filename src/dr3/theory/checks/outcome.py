@@ -1,0 +1,35 @@
+"""What a check brings back, and how much it may spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the table."""
+
+    name: str
+    claim: str  # what is checked, in one line
+    measured: str  # the number, in one line
+    passed: bool | None  # None: reported, not judged
+    numbers: dict[str, Any] = field(default_factory=dict)  # everything measured, as JSON can hold it; pictures use it
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is simulated."""
+
+    chains: int = 4000
+    instances: int = 6  # of Theorem 3.1
+    pairs: int = 24  # in sample against out of sample, predicted
+    simulated_pairs: int = 3
+    noise_scales: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1, 0.03)
+    features: int = 400  # random feature matrices of Proposition 3.2
+    gridworld_steps: int = 10_000
+
+
+QUICK = Effort(
+    chains=500, instances=1, pairs=2, simulated_pairs=1, noise_scales=(1.0, 0.1), features=40, gridworld_steps=300
+)
