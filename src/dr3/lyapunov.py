@@ -36,8 +36,8 @@ def lyapunov_steps(K: Array, eta: float | Array, steps: int | Array, *, noise: A
     injected = eta**2 * _noise_or_identity(K, noise)
 
     def step(_: int, S: Array) -> Array:
-        decay = shrink @ S
-        return S - decay - decay.T + decay @ shrink.T + injected
+        left = S - shrink @ S
+        return left - left @ shrink.T + injected
 
     return lax.fori_loop(0, steps, step, jnp.zeros_like(K))
 

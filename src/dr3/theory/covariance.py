@@ -11,7 +11,7 @@ import scipy.linalg
 from jax import Array
 
 from dr3.errors import UserError
-from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps
+from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps, support_of
 from dr3.theory.grams import Grams
 
 
@@ -37,12 +37,12 @@ def covariance_steps(G: Array, M: Array, eta: float, steps: int) -> Array:
     return lyapunov_steps(G, eta, steps, noise=M)
 
 
-def covariance_doubling(G: Array, M: Array, eta: float, *, doublings: int = 30) -> Array:
-    """Σ* (d, d) by doubling the number of steps; 2³⁰ of them unless told otherwise.
-
-    (I - ηG)ᴺ tends to the oblique projector Π, not to 0, so there is no norm to stop at: M must lie in Range(G).
-    """
-    return lyapunov_fixed_point(G, eta, noise=M, max_doublings=doublings).covariance
+def covariance_doubling(G: Array, M: Array, eta: float) -> Array:
+    """Σ* (d, d) by doubling the number of steps, on Range(G) (outside it (I - ηG)ᵏ tends to Π, not to 0)."""
+    solution = lyapunov_fixed_point(G, eta, noise=M, support=support_of(G @ G.T, tolerance=1e-12))
+    if not bool(solution.contracts):
+        raise UserError(f"I - ηG does not contract on the range of G at η = {eta:g}, so Σ* does not exist.")
+    return solution.covariance
 
 
 def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
