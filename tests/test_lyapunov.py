@@ -52,7 +52,9 @@ def test_many_steps_stay_symmetric() -> None:
     with jax.enable_x64(True):
         S = lyapunov_steps(jnp.asarray(random_K(5, seed=3)), 0.05, 20_000)
         np.testing.assert_allclose(S, S.T, rtol=1e-12)
-        np.testing.assert_allclose(S, lyapunov_fixed_point(jnp.asarray(random_K(5, seed=3)), 0.05).covariance, rtol=1e-10)
+        np.testing.assert_allclose(
+            S, lyapunov_fixed_point(jnp.asarray(random_K(5, seed=3)), 0.05).covariance, rtol=1e-10
+        )
 
 
 def test_small_steps_keep_their_digits_in_single_precision() -> None:

@@ -44,7 +44,12 @@ def lyapunov_steps(K: Array, eta: float | Array, steps: int | Array, *, noise: A
 
 @jax.jit
 def lyapunov_fixed_point(
-    K: Array, eta: float | Array, *, noise: Array | None = None, support: Array | None = None, max_doublings: int | Array = 48
+    K: Array,
+    eta: float | Array,
+    *,
+    noise: Array | None = None,
+    support: Array | None = None,
+    max_doublings: int | Array = 48,
 ) -> FixedPoint:
     """The limit of `lyapunov_steps`, in a logarithmic number of products: S_2N = S_N + Aᴺ S_N (Aᴺ)ᵀ with A = I - ηK.
 

@@ -18,8 +18,8 @@ from dr3.theory.grams import Grams
 def covariance_dense(G: Array, M: Array, eta: float) -> Array:
     """Σ* (d, d) by SciPy, on an orthonormal basis of Range(G).
 
-    On the whole of parameter space the equation is singular (G has a null space by overparameterisation), so it is solved
-    where it has a solution: G maps Range(G) into itself and M lives there.
+    On the whole of parameter space the equation is singular (G has a null space by overparameterisation), so it is
+    solved where it has a solution: G maps Range(G) into itself and M lives there.
     """
     basis, singular_values, _ = np.linalg.svd(np.asarray(G))
     basis = basis[:, singular_values > singular_values[0] * 1e-10]
@@ -50,7 +50,7 @@ def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
     solution = lyapunov_fixed_point(grams.K, eta, noise=C, support=grams.support)
     if not bool(solution.contracts):
         raise UserError(
-            f"I - ηK does not contract at η = {eta:g}, so Σ* does not exist; see stability() for the step sizes that would."
+            f"I - ηK does not contract at η = {eta:g}, so Σ* does not exist; stability() tells the largest step that would."
         )
     return solution.covariance
 

@@ -38,7 +38,9 @@ class Grams(NamedTuple):
 
 def grams_of(rows: Array, next_rows: Array, discounts: Array | float) -> Grams:
     """From explicit gradients or features, both (n, d)."""
-    return Grams(rows @ rows.T, next_rows @ rows.T, jnp.broadcast_to(jnp.asarray(discounts, rows.dtype), rows.shape[:1]))
+    return Grams(
+        rows @ rows.T, next_rows @ rows.T, jnp.broadcast_to(jnp.asarray(discounts, rows.dtype), rows.shape[:1])
+    )
 
 
 @functools.partial(jax.jit, static_argnames="block")

@@ -62,8 +62,8 @@ def random_pair(
 ) -> tuple[Instance, Instance]:
     """The same network and the same n transitions around a loop, backed up in sample and out of sample.
 
-    s'_i = s_{i+1} in both. In sample a'_i is the logged a_{i+1} (offline SARSA: the pairs (s', a') are a permutation of the
-    (s, a)); out of sample it is a fresh draw, as when a policy chooses it.
+    s'_i = s_{i+1} in both. In sample a'_i is the logged a_{i+1} (offline SARSA: the pairs (s', a') are a permutation of
+    the (s, a)); out of sample it is a fresh draw, as when a policy chooses it.
     """
     keys = jax.random.split(jax.random.key(seed), 4)
     theta = jax.random.normal(keys[0], (hidden * (state + action + 1),))
@@ -78,8 +78,8 @@ def random_pair(
 def stable(draw: Callable, count: int, *, slowest: float = 0.6, **sizes) -> Iterator:
     """The first `count` draws that the theorem speaks about, seeds 0, 1, …: every nonzero Re λ(G) above `slowest`.
 
-    draw: `random_instance` or `random_pair` (both of the pair must qualify). The theorem's own bound is 0; the margin makes
-    "many relaxation times" a number of steps that can be simulated.
+    draw: `random_instance` or `random_pair` (both of the pair must qualify). The theorem's own bound is 0; the margin
+    makes "many relaxation times" a number of steps that can be simulated.
     """
     seed, found = 0, 0
     while found < count:

@@ -64,8 +64,8 @@ def linear_td_far(
 ) -> Array:
     """The same norms after 1, 2, 4, …, 2^doublings steps: (doublings + 1,). Real features are slow: 2⁴⁰ steps decide.
 
-    g_{k+1} = (I - ηG) g_k with G = Φᵀ(Φ - γΦ') stays in Range(Φᵀ), so G is first written in a basis of it: over so many steps
-    rounding in its null space would otherwise grow to any size. Once a number overflows, the rest are infinite.
+    g_{k+1} = (I - ηG) g_k with G = Φᵀ(Φ - γΦ') stays in Range(Φᵀ), so G is first written in a basis of it: over so many
+    steps rounding in its null space would otherwise grow to any size. Once a number overflows, the rest are infinite.
     """
     _, singular_values, right = jnp.linalg.svd(phi, full_matrices=False)
     basis = right[np.asarray(singular_values > 1e-10 * singular_values[0])].T  # (d, rank)
@@ -84,7 +84,7 @@ def _norms_by_squaring(E: Array, start: Array, doublings: int) -> Array:
 
 
 def outcome(norms: Array) -> str:
-    """"converges" or "diverges" where a trajectory of norms shows it plainly, else "undecided"."""
+    """ "converges" or "diverges" where a trajectory of norms shows it plainly, else "undecided"."""
     start, end = float(norms[0]), float(norms[-1])
     if not np.isfinite(end) or end > 1e3 * start:
         return "diverges"

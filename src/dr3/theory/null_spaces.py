@@ -36,8 +36,8 @@ def inverse_of_K(grams: Grams) -> Array:
     kept, rank = round(float(jnp.trace(support))), int(jnp.linalg.matrix_rank(restricted, rtol=1e-12))
     if rank < kept:
         raise UserError(
-            f"K has rank {rank} but the gradients span {kept} directions, so Range(G) and Null(G) meet and no projector "
-            "between them exists; change the batch or γ."
+            f"K has rank {rank} but the gradients span {kept} directions, so Range(G) and Null(G) meet and there is no "
+            "projector onto one along the other; change the batch or γ."
         )
     return jnp.linalg.pinv(restricted, rtol=1e-12)
 

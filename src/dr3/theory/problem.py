@@ -83,7 +83,7 @@ def td_problem(
 
     q: (params, inputs) -> (n,). params: any pytree of arrays. bootstraps: (n,) 0 at terminals; all ones unless given.
     """
-    if not jax.config.jax_enable_x64:
+    if jnp.zeros(()).dtype != jnp.float64:
         raise UserError("The theory needs double precision: call it inside `with dr3.theory.float64():`.")
     theta, unravel = ravel_pytree(jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float64), params))
     rewards = jnp.asarray(rewards, jnp.float64)

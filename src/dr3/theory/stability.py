@@ -77,5 +77,5 @@ def alignment(A: Array, B: Array, *, tolerance: float = 1e-10) -> Alignment:
 
 def dense_spectrum(G: Array) -> NDArray[np.complex128]:
     """All d eigenvalues of G, by decreasing modulus; for comparison with the n x n form."""
-    eigenvalues = np.linalg.eigvals(np.asarray(G))
+    eigenvalues = np.linalg.eigvals(np.asarray(G)).astype(np.complex128)
     return eigenvalues[np.argsort(-np.abs(eigenvalues))]

@@ -15,6 +15,7 @@ class Check:
     measured: str  # the number, in one line
     passed: bool | None  # None: reported, not judged
     numbers: dict[str, Any] = field(default_factory=dict)  # everything measured, as JSON can hold it; pictures use it
+    must_fail: bool = False  # the claim is false, and `passed` means that this showed
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def random_features(effort: Effort) -> list[Check]:
     return [
         Check(
             "Proposition 3.2, random",
-            f"no features with γΣφ·φ' >= Σφ·φ let linear TD converge; the spectrum of K decides ({effort.features} draws)",
+            f"features with γΣφ·φ' >= Σφ·φ never let linear TD converge; K's spectrum decides ({effort.features} draws)",
             f"{contradicting} of {applies} do; {unlike_spectrum} trajectories differ from their spectrum; "
             f"{silent} diverge without the condition (not necessary)",
             contradicting == 0 and unlike_spectrum == 0 and applies > 0,
@@ -59,7 +59,7 @@ def random_features(effort: Effort) -> list[Check]:
 
 
 def gridworld_features(effort: Effort) -> list[Check]:
-    """Features of Q-learning on 256 transitions, at the start and after they co-adapted; as last-layer gradients too."""
+    """Features of Q-learning on 256 transitions, at the start and co-adapted; as last-layer gradients too."""
     snapshots = gridworld_run([0, effort.gridworld_steps])
     rows: list[dict[str, Any]] = []
     for snapshot in snapshots:
@@ -83,7 +83,8 @@ def gridworld_features(effort: Effort) -> list[Check]:
                 }
             )
     fine = all(
-        row["trajectory"] == ("converges" if row["converges"] else "diverges") and not (row["applies"] and row["converges"])
+        row["trajectory"] == ("converges" if row["converges"] else "diverges")
+        and not (row["applies"] and row["converges"])
         for row in rows
     )
     start, end = rows[0], rows[-2]
@@ -94,7 +95,9 @@ def gridworld_features(effort: Effort) -> list[Check]:
             f"the same on features of Q-learning at step 0 and {effort.gridworld_steps}: trajectory = spectrum",
             f"φ·φ' {start['dot_product']:.3g} -> {end['dot_product']:.3g}, γΣφ·φ'/Σφ·φ {start['co_adaptation']:.3f} -> "
             f"{end['co_adaptation']:.3f} ({end['trajectory']}); last-layer gradients: "
-            + " -> ".join(f"{row['negative']} unstable eigenvalues ({row['trajectory']})" for row in gradients.values()),
+            + " -> ".join(
+                f"{row['negative']} unstable eigenvalues ({row['trajectory']})" for row in gradients.values()
+            ),
             fine,
             {"rows": rows},
         )

@@ -107,9 +107,10 @@ def theorem_31(effort: Effort) -> list[Check]:
         ),
         Check(
             "Theorem 3.1, as printed",
-            "the printed R_TD must fail the same test, since its gradient has 2x on the first term",
-            f"coefficient {theirs[:, 0].min():.3f} to {theirs[:, 0].max():.3f}, cosine >= {theirs[:, 1].min():.4f}: fails",
+            "the same with the gradient of R_TD as printed, 2 Σ ∇²Q_i Σ*∇Q_i - γ(…): must fail",
+            f"coefficient {theirs[:, 0].min():.3f} to {theirs[:, 0].max():.3f}, cosine >= {theirs[:, 1].min():.4f}",
             not any(follows(*pair) for pair in theirs),
+            must_fail=True,
         ),
     ]
 
@@ -124,7 +125,9 @@ def in_and_out_of_sample(effort: Effort) -> list[Check]:
     to_product = jax.jit(jax.grad(mean_dot_product, argnums=1))
     to_norm = jax.jit(jax.grad(mean_squared_norm, argnums=1))
     sides: dict[str, dict[str, list]] = {
-        side: {name: [] for name in ("net", "supervised", "bootstrap", "norm", "identity", "identity_exists", "simulated")}
+        side: {
+            name: [] for name in ("net", "supervised", "bootstrap", "norm", "identity", "identity_exists", "simulated")
+        }
         for side in ("in sample", "out of sample")
     }
     for index, pair in enumerate(stable(random_pair, effort.pairs, slowest=0.4)):
@@ -152,7 +155,9 @@ def in_and_out_of_sample(effort: Effort) -> list[Check]:
         simulated = np.array(numbers["simulated"])
         predicted = np.array(numbers["net"][: len(simulated)])
         error = float(np.linalg.norm(simulated - predicted) / np.linalg.norm(predicted))
-        rising = {name: float(np.mean(np.array(numbers[name]) > 0)) for name in ("net", "supervised", "bootstrap", "norm")}
+        rising = {
+            name: float(np.mean(np.array(numbers[name]) > 0)) for name in ("net", "supervised", "bootstrap", "norm")
+        }
         checks.append(
             Check(
                 f"∇Q·∇Q', {side}",
