@@ -50,7 +50,7 @@ def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
     solution = lyapunov_fixed_point(grams.K, eta, noise=C, support=grams.support)
     if not bool(solution.contracts):
         raise UserError(
-            f"I - ηK does not contract at η = {eta:g}, so Σ* does not exist; stability() tells the largest step that would."
+            f"I - ηK does not contract at η = {eta:g}, so Σ* does not exist; stability() knows the largest step."
         )
     return solution.covariance
 

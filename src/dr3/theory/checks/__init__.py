@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dr3.theory.checks.lemmas import four_ways, lemma_c1, lemma_c2, twenty_steps
-from dr3.theory.checks.outcome import QUICK, Check, Effort
+from dr3.theory.checks.outcome import Check, Effort
 from dr3.theory.checks.proposition import gridworld_features, random_features
 from dr3.theory.checks.theorem import in_and_out_of_sample, theorem_31
 from dr3.theory.problem import float64
@@ -32,4 +32,4 @@ def run_checks(effort: Effort | None = None, *, announce: Callable[[str], None] 
     return results
 
 
-__all__ = ["CHECKS", "QUICK", "Check", "Effort", "run_checks"]
+__all__ = ["CHECKS", "Check", "Effort", "run_checks"]

@@ -29,8 +29,3 @@ class Effort:
     noise_scales: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1, 0.03)
     features: int = 400  # random feature matrices of Proposition 3.2
     gridworld_steps: int = 10_000
-
-
-QUICK = Effort(
-    chains=500, instances=1, pairs=2, simulated_pairs=1, noise_scales=(1.0, 0.1), features=40, gridworld_steps=300
-)

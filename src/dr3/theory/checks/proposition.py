@@ -49,7 +49,7 @@ def random_features(effort: Effort) -> list[Check]:
     return [
         Check(
             "Proposition 3.2, random",
-            f"features with γΣφ·φ' >= Σφ·φ never let linear TD converge; K's spectrum decides ({effort.features} draws)",
+            f"γΣφ·φ' >= Σφ·φ never lets linear TD converge; K's spectrum decides ({effort.features} draws)",
             f"{contradicting} of {applies} do; {unlike_spectrum} trajectories differ from their spectrum; "
             f"{silent} diverge without the condition (not necessary)",
             contradicting == 0 and unlike_spectrum == 0 and applies > 0,
