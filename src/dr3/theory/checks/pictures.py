@@ -16,11 +16,6 @@ BLUE, ORANGE, GREY, GREEN = "#2563a8", "#d9722b", "#8a8f98", "#3a8f5c"
 
 def draw(checks: list[Check], folder: Path) -> list[Path]:
     """One PNG per subject into `folder`, which is made if need be; the paths written."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as missing:
-        raise UserError("Drawing needs matplotlib: pip install 'dr3[plots]'.") from missing
     numbers = {check.name: check.numbers for check in checks}
     pictures: dict[str, Callable[[Any, dict[str, dict[str, Any]]], None]] = {
         "theorem": _theorem,
@@ -28,17 +23,94 @@ def draw(checks: list[Check], folder: Path) -> list[Path]:
         "dot_products": _dot_products,
         "proposition": _proposition,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    return [_save(folder / f"{name}.png", picture, numbers) for name, picture in pictures.items()]
+
+
+def _save(path: Path, picture: Callable[[Any, Any], None], numbers: Any) -> Path:
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as missing:
+        raise UserError("Drawing needs matplotlib: pip install 'dr3[plots]'.") from missing
     style: Any = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "axes.titlesize": 10}
+    path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(style):
-        for name, picture in pictures.items():
-            figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-            picture(figure, numbers)
-            path = folder / f"{name}.png"
-            figure.savefig(path, dpi=110)
-            written.append(path)
-    return written
+        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+        picture(figure, numbers)
+        figure.savefig(path, dpi=110)
+    return path
+
+
+def draw_watch(rows: list[dict[str, Any]], folder: Path) -> Path:
+    """`watch.png` into `folder`: what happens along a run, what noise adds to it, and the spectrum of K."""
+    return _save(folder / "watch.png", _watch, rows)
+
+
+def _watch(figure: Any, rows: list[dict[str, Any]]) -> None:
+    happened, noise, spectrum = figure.subplots(1, 3)
+    for seed in sorted({row["seed"] for row in rows}):
+        mine = [row for row in rows if row["seed"] == seed]
+        place = [row["step"] + 30 for row in mine]  # step 0 on a logarithmic axis
+        first = seed == 0
+        happened.loglog(
+            place,
+            [row["dot_product"] for row in mine],
+            "o-",
+            color=BLUE,
+            markersize=3,
+            alpha=0.8,
+            label="∇Q·∇Q'" if first else None,
+        )
+        happened.loglog(
+            place,
+            [row["squared_norm"] for row in mine],
+            "o-",
+            color=GREY,
+            markersize=3,
+            alpha=0.8,
+            label="||∇Q||²" if first else None,
+        )
+        happened.loglog(
+            place,
+            [row["feature_product"] for row in mine],
+            "o-",
+            color=ORANGE,
+            markersize=3,
+            alpha=0.8,
+            label="φ(s)·φ(s')" if first else None,
+        )
+        for row, at in zip(mine, place, strict=True):
+            real = np.array(row["eigenvalues"])[:, 0]
+            for chosen, colour in ((real > 0, BLUE), (real < 0, ORANGE)):
+                spectrum.plot(
+                    np.full(chosen.sum(), at * 1.12**seed), np.abs(real[chosen]), "o", color=colour, markersize=2
+                )
+    measured = np.array([row["sgd"]["measured"] for row in rows])
+    predicted = np.array([row["sgd"]["predicted"] for row in rows])
+    errors = np.array([row["td_error"] for row in rows])
+    reach = [0.5 * np.abs(measured).min(), 2 * np.abs(measured).max()]
+    dots = noise.scatter(
+        np.abs(predicted),
+        np.abs(measured),
+        c=np.log10(errors),
+        cmap="viridis",
+        s=22,
+        edgecolors=np.where(predicted * measured > 0, "none", "red"),
+    )
+    noise.plot(reach, reach, color=GREY, linewidth=0.8)
+    noise.set(
+        xscale="log",
+        yscale="log",
+        xlabel="|predicted|",
+        ylabel="|measured|",
+        title="What noise adds to ∇Q·∇Q' per step",
+    )
+    figure.colorbar(dots, ax=noise, label="log10 of TD error")
+    happened.set(xlabel="training step + 30", title="What happens")
+    happened.legend(frameon=False, fontsize=8)
+    spectrum.set(
+        xscale="log", yscale="log", xlabel="training step + 30", ylabel="|Re λ(K)|", title="Spectrum (orange: Re λ < 0)"
+    )
 
 
 def _theorem(figure: Any, numbers: dict[str, dict[str, Any]]) -> None:
