@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dr3.cli import theory as command
 from dr3.errors import UserError
 from dr3.theory import derivatives
 from dr3.theory.checks import Check, Effort, lemmas, proposition
-from dr3.theory.checks.pictures import draw
+from dr3.theory.checks.pictures import draw, draw_watch
+from dr3.theory.gridworld import q_learning
 
 SMALL = Effort(features=40)
 
@@ -41,12 +43,16 @@ def test_proposition_passes_and_can_fail(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_features_of_the_gridworld_grow_together() -> None:
-    start, later = proposition.gridworld_run([0, 300])
-    products = [float((phi * phi_next).sum(1).mean()) for phi, phi_next in (start["phi(s)"], later["phi(s)"])]
+    _, data, (start, later) = q_learning([0, 300], hidden=(16, 16), batch_size=32, seed=0)
+    products = [(snapshot.phi * snapshot.phi_next).sum(1).mean() for snapshot in (start, later)]
     assert products[1] > 10 * products[0]
-    rows, next_rows = later["∇_w Q(s, a)"]
-    assert rows.shape == next_rows.shape == (256, 5 * 64)
-    assert ((rows != 0).reshape(256, 5, 64).any(-1).sum(1) <= 1).all()
+    kinds = proposition.both_kinds(later, data)
+    rows, next_rows = kinds["∇_w Q(s, a)"]
+    assert rows.shape == next_rows.shape == (256, 5 * 16)
+    # A gradient is φ(s) in the row of its action, so products count where a' = a only.
+    phi, phi_next = kinds["phi(s)"]
+    same = later.next_actions == data.actions
+    np.testing.assert_allclose((rows * next_rows).sum(1), np.where(same, (phi * phi_next).sum(1), 0), atol=1e-12)
 
 
 def some_checks() -> list[Check]:
@@ -91,6 +97,22 @@ def test_exit_code_follows_the_verdicts(monkeypatch, tmp_path: Path, capsys, ver
     assert ("as it must" in " ".join(printed.split())) is (verdict is True)
     gridworld = json.loads(path.read_text())[6]
     assert gridworld["numbers"]["rows"][0]["norms"] == [1.0, 0.5, None]
+
+
+def test_watch_prints_and_draws(monkeypatch, tmp_path: Path, capsys) -> None:
+    def rows(steps: list[int], *, seed: int) -> list[dict]:
+        noise = {"measured": -1e-5 * (seed + 1), "standard_error": 1e-7, "predicted": 1e-5}
+        numbers = {"dot_product": 1.0, "squared_norm": 2.0, "feature_product": 3.0, "td_error": 0.1, "td_itself": 0.01}
+        spectrum = [[2.0, 0.0], [-0.1, 0.0]]
+        return [{"seed": seed, "step": step, "eigenvalues": spectrum, "sgd": noise, **numbers} for step in (0, 10)]
+
+    monkeypatch.setattr("dr3.theory.watch.watch", rows)
+    path = tmp_path / "rows.json"
+    assert command.main(["watch", "--seeds", "2", "--json", str(path), "--plots", str(tmp_path)]) == 0
+    assert "1 of 2" in capsys.readouterr().out
+    assert len(json.loads(path.read_text())) == 4
+    assert (tmp_path / "watch.png").exists()
+    assert draw_watch(rows([], seed=0), tmp_path / "other") == tmp_path / "other" / "watch.png"
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:

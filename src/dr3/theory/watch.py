@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,49 +22,16 @@ from jax.flatten_util import ravel_pytree
 from dr3.theory.derivatives import pseudo_gradient, pseudo_hessian_product
 from dr3.theory.drift import mean_dot_product, mean_squared_norm
 from dr3.theory.grams import Grams, gram_matrices
+from dr3.theory.gridworld import GAMMA, q_learning
 from dr3.theory.noise import label_noise, noise_factor, sgd_noise
 from dr3.theory.noisy_td import noisy_td
 from dr3.theory.problem import TDProblem, td_problem
 from dr3.theory.regularizer import hessian_product
 from dr3.theory.stability import stability
 
-GAMMA = 0.95
 BATCH = 32
 CHECKPOINTS = [0, 100, 300, 1000, 3000, 10_000, 30_000]
 EVERY = 4  # the theory looks at every fourth row: 64 of the 256, which makes the whole page a matter of minutes
-
-
-class Snapshot(NamedTuple):
-    """A checkpoint of the run."""
-
-    step: int
-    params: Any  # the critic, as numpy arrays
-    next_actions: np.ndarray  # (n,) greedy a' at s'
-    feature_product: float  # mean φ(s)·φ(s')
-
-
-def gridworld_run(steps: list[int], *, seed: int) -> tuple[Any, Any, list[Snapshot]]:
-    """DQN with Adam on 256 transitions of grid16smoothobs: the method, the data, and a snapshot at each step."""
-    from dr3.collect import load
-    from dr3.data.batch import Batch
-    from dr3.instruments import dot_product
-    from dr3.methods import DQN, Spec
-    from dr3.training.loop import advance, begin
-
-    method = DQN(discount=GAMMA, learning_rate=1e-3, hidden=(32, 32), target_period=100, batch_size=BATCH)
-    data = load("grid16smoothobs", discount=GAMMA)
-    snapshots = []
-    with jax.enable_x64(False):  # training is single precision wherever it runs
-        table = Batch.of(data)
-        progress = begin(method, jnp.asarray(seed), Spec.of(data))
-        for step in steps:
-            progress = advance(method, None, jnp.asarray(seed), progress, table, jnp.asarray(step))
-            critic = method.critic(progress.learner)
-            phi, phi_next = critic.features(table.observations), critic.features(table.next_observations)
-            product = float(dot_product(phi, phi_next, 1 - table.terminals))
-            greedy = np.asarray(method.act(critic, table.next_observations))
-            snapshots.append(Snapshot(step, jax.tree.map(np.asarray, critic), greedy, product))
-    return method, data, snapshots
 
 
 def watch(steps: list[int], *, seed: int, window: int = 200, chains: int = 64) -> list[dict[str, Any]]:
@@ -73,7 +40,7 @@ def watch(steps: list[int], *, seed: int, window: int = 200, chains: int = 64) -
     The windows are Eq. 4 itself: plain TD on a quarter of the rows with the checkpoint's greedy a', with and without
     noise, at η = 0.05 / max |λ(K)|.
     """
-    method, data, snapshots = gridworld_run(steps, seed=seed)
+    method, data, snapshots = q_learning(steps, hidden=(32, 32), batch_size=BATCH, seed=seed)
 
     def q(critic: Any, inputs: tuple[Array, Array]) -> Array:
         return method.values(critic, *inputs)
@@ -81,12 +48,13 @@ def watch(steps: list[int], *, seed: int, window: int = 200, chains: int = 64) -
     chosen = slice(None, None, EVERY)
     first, data = snapshots[0], data.rows(chosen)
     pairs, next_pairs = (data.observations, data.actions), (data.next_observations, first.next_actions[chosen])
-    problem, _ = td_problem(q, first.params, pairs, next_pairs, data.rewards, GAMMA, bootstraps=1 - data.terminals)
+    problem, _ = td_problem(q, first.critic, pairs, next_pairs, data.rewards, GAMMA, bootstraps=1 - data.terminals)
     rows = []
     for snapshot in snapshots:
-        theta = jnp.asarray(ravel_pytree(snapshot.params)[0], jnp.float64)
+        theta = jnp.asarray(ravel_pytree(snapshot.critic)[0], jnp.float64)
         problem = dataclasses.replace(problem, next_inputs=(problem.next_inputs[0], snapshot.next_actions[chosen]))
-        rows.append({"seed": seed, "step": snapshot.step, "feature_product": snapshot.feature_product})
+        product = float((snapshot.phi * snapshot.phi_next).sum(-1).mean())
+        rows.append({"seed": seed, "step": snapshot.step, "feature_product": product})
         rows[-1] |= _measure(problem, theta, window, chains, jax.random.key(snapshot.step))
     return rows
 

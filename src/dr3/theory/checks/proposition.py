@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dr3.data import Transitions
+from dr3.data.transitions import DiscreteActions
 from dr3.theory.checks.outcome import Check, Effort
+from dr3.theory.gridworld import GAMMA, Snapshot, q_learning
 from dr3.theory.linear_td import FeatureVerdict, judge_features, linear_td_far, outcome
 
-GAMMA = 0.95
 DOUBLINGS = 50
 
 
@@ -60,16 +61,16 @@ def random_features(effort: Effort) -> list[Check]:
 
 def gridworld_features(effort: Effort) -> list[Check]:
     """Features of Q-learning on 256 transitions, at the start and co-adapted; as last-layer gradients too."""
-    snapshots = gridworld_run([0, effort.gridworld_steps])
+    _, data, snapshots = q_learning([0, effort.gridworld_steps], hidden=(64, 64), batch_size=128, seed=0)
+    rewards = jnp.asarray(data.rewards, jnp.float64)
     rows: list[dict[str, Any]] = []
     for snapshot in snapshots:
-        for kind in ("phi(s)", "∇_w Q(s, a)"):
-            phi, phi_next = snapshot[kind]
+        for kind, (phi, phi_next) in both_kinds(snapshot, data).items():
             verdict = judge_features(phi, phi_next, GAMMA)
-            did, norms = trajectory(phi, phi_next, verdict, snapshot["rewards"])
+            did, norms = trajectory(phi, phi_next, verdict, rewards)
             rows.append(
                 {
-                    "step": snapshot["step"],
+                    "step": snapshot.step,
                     "features": kind,
                     "dot_product": float((phi * phi_next).sum(1).mean()),
                     "co_adaptation": verdict.co_adaptation,
@@ -104,39 +105,13 @@ def gridworld_features(effort: Effort) -> list[Check]:
     ]
 
 
-def gridworld_run(steps: list[int], *, seed: int = 0) -> list[dict[str, Any]]:
-    """Q-learning with hard target updates on grid16smoothobs, and its features at some steps, in float64."""
-    from dr3.collect import load
-    from dr3.data.batch import Batch
-    from dr3.methods import DQN, Spec
-    from dr3.training.loop import advance, begin
+def both_kinds(snapshot: Snapshot, data: Transitions) -> dict[str, tuple[Array, Array]]:
+    """The two sides of every backup as φ(s), and as the gradient of the last layer: φ(s) in the row of a, else 0."""
+    phi, phi_next = (jnp.asarray(side, jnp.float64) for side in (snapshot.phi, snapshot.phi_next))
+    actions = data.action_space.count if isinstance(data.action_space, DiscreteActions) else 0
 
-    method = DQN(discount=GAMMA, learning_rate=1e-3, hidden=(64, 64), target_period=100, batch_size=128)
-    data = load("grid16smoothobs", discount=GAMMA)
-    snapshots = []
-    with jax.enable_x64(False):  # training is single precision wherever it runs
-        table = Batch.of(data)
-        progress = begin(method, jnp.asarray(seed), Spec.of(data))
-        for step in steps:
-            progress = advance(method, None, jnp.asarray(seed), progress, table, jnp.asarray(step))
-            critic = method.critic(progress.learner)
-            features = [np.asarray(critic.features(x)) for x in (table.observations, table.next_observations)]
-            greedy = np.asarray(method.act(critic, table.next_observations))
-            snapshots.append({"step": step, "features": features, "next_actions": greedy})
-    return [_in_double(snapshot, data) for snapshot in snapshots]
+    def at_action(features: Array, chosen: np.ndarray) -> Array:
+        return (jnp.eye(actions)[chosen][:, :, None] * features[:, None]).reshape(len(features), -1)
 
-
-def _in_double(snapshot: dict[str, Any], data: Any) -> dict[str, Any]:
-    phi, phi_next = (jnp.asarray(side, jnp.float64) for side in snapshot["features"])
-    count = data.action_space.count
-
-    def at_action(features: Array, actions: np.ndarray) -> Array:
-        """∇_w Q(s, a) = φ(s) in the row of a, zeros elsewhere: (n, A · d)."""
-        return (jnp.eye(count)[actions][:, :, None] * features[:, None]).reshape(len(features), -1)
-
-    return {
-        "step": snapshot["step"],
-        "rewards": jnp.asarray(data.rewards, jnp.float64),
-        "phi(s)": (phi, phi_next),
-        "∇_w Q(s, a)": (at_action(phi, data.actions), at_action(phi_next, snapshot["next_actions"])),
-    }
+    gradients = (at_action(phi, data.actions), at_action(phi_next, snapshot.next_actions))
+    return {"phi(s)": (phi, phi_next), "∇_w Q(s, a)": gradients}
