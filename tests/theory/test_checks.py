@@ -109,7 +109,7 @@ def test_watch_prints_and_draws(monkeypatch, tmp_path: Path, capsys) -> None:
     monkeypatch.setattr("dr3.theory.watch.watch", rows)
     path = tmp_path / "rows.json"
     assert command.main(["watch", "--seeds", "2", "--json", str(path), "--plots", str(tmp_path)]) == 0
-    assert "1 of 2" in capsys.readouterr().out
+    assert "1/2" in capsys.readouterr().out
     assert len(json.loads(path.read_text())) == 4
     assert (tmp_path / "watch.png").exists()
     assert draw_watch(rows([], seed=0), tmp_path / "other") == tmp_path / "other" / "watch.png"

@@ -39,7 +39,7 @@ class WatchOptions:
     plots: Path | None = None
     """Draw the picture of docs/results/theory.md into this folder."""
 
-    seeds: int = 3
+    seeds: int = 2
     """How many runs."""
 
 
@@ -99,11 +99,17 @@ def _watch(options: WatchOptions) -> int:
 
 
 def _watch_table(rows: list[dict[str, Any]]) -> Table:
+    from rich import box
     from rich.table import Table
 
-    table = Table(title="∇Q·∇Q' along Q-learning, and its change per step of TD", title_justify="left")
-    for name in ("seed", "step", "∇Q·∇Q'", "TD error", "Re λ < 0", "TD itself", "noise: measured", "predicted"):
-        table.add_column(name, justify="right")
+    table = Table(
+        title="∇Q·∇Q' along Q-learning, and its change per step of TD",
+        caption="e: root mean square TD error; noise: of minibatches, with a standard error",
+        box=box.SIMPLE_HEAD,  # fits 80 columns
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("seed", "step", "∇Q·∇Q'", "e", "Re λ<0", "TD itself", "noise", "predicted"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         noise = row["sgd"]
         table.add_row(
@@ -111,10 +117,10 @@ def _watch_table(rows: list[dict[str, Any]]) -> Table:
             str(row["step"]),
             f"{row['dot_product']:.3g}",
             f"{row['td_error']:.2g}",
-            f"{sum(real < 0 for real, _ in row['eigenvalues'])} of {len(row['eigenvalues'])}",
-            f"{row['td_itself']:+.2e}",
-            f"{noise['measured']:+.2e} ± {noise['standard_error']:.0e}",
-            f"{noise['predicted']:+.2e}",
+            f"{sum(real < 0 for real, _ in row['eigenvalues'])}/{len(row['eigenvalues'])}",
+            f"{row['td_itself']:+.1e}",
+            f"{noise['measured']:+.1e}±{noise['standard_error']:.0e}",
+            f"{noise['predicted']:+.1e}",
         )
     return table
 
