@@ -17,6 +17,7 @@ COMMANDS = {
     "data": "describe logged data",
     "run": "look at a run: its digest",
     "demo": "the paper's gridworld evidence, in under three minutes",
+    "theory": "check the paper's theory by computation, or watch it beside a run",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",
     "paper": "the paper's own tables as data, and an audit of them",
 }
