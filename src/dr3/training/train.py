@@ -19,13 +19,13 @@ from threadpoolctl import ThreadpoolController
 
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
-from dr3.envs import Gridworld
+from dr3.envs import Gridworld, MinAtar
 from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
-from dr3.training.evaluation import Evaluator, evaluator_for
+from dr3.training.evaluation import Evaluator, Policy, evaluator_for
 from dr3.training.folder import RunFolder, describe_environment, read_lines
 from dr3.training.interruption import watched
 from dr3.training.loop import Progress, advance, all_finite, begin
@@ -45,7 +45,7 @@ def train(
     regularizer: Regularizer | Sequence[Regularizer | None] | None = None,
     steps: int,
     seeds: int | Sequence[int] = 1,
-    env: str | Gridworld | Evaluator | Literal["auto"] | None = "auto",
+    env: str | Gridworld | MinAtar | Evaluator | Literal["auto"] | None = "auto",
     episodes: int = 10,
     out: str | Path | None = None,
     metrics_every: int | None = None,
@@ -55,7 +55,8 @@ def train(
 ) -> Runs:
     """Train every method with every regularizer and every seed on `data`, or go on with what `out` holds of it.
 
-    `env` is where policies are tried: a gridworld's name (exact values), a Gymnasium id, an evaluator of your own, None
+    `env` is where policies are tried: a gridworld's name (exact values), a game of
+    MinAtar (`minatar/breakout`), a Gymnasium id, an evaluator of your own, None
     for nowhere; "auto" takes the world that the data came from. `out` is the run folder, by default one under `runs/`
     whose name follows from the configuration. Metrics are taken `metrics_every` updates (default: 100 times), policies
     are tried and critics saved `evaluate_every` updates (default: 20 times). `chunk` bounds the updates in one compiled
@@ -224,14 +225,7 @@ class Training:
         assert self.evaluator is not None
         member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
 
-        def policy(observations: np.ndarray) -> np.ndarray:
-            if observations.shape[1:] != self.spec.observation_shape:
-                raise UserError(
-                    f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
-                    f"policies are tried in {observations.shape[1:]}; name another env, or none."
-                )
-            return np.asarray(_act(self.traced[number][0], critic, observations))
-
+        policy = Policy(self.traced[number][0], critic, self.spec.observation_shape)
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)
         return {"step": self.step, "member": number, **outcome}
 
@@ -292,11 +286,6 @@ class Training:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-@jax.jit
-def _act(method: Method, critic: Any, observations: jax.Array) -> jax.Array:
-    return method.act(critic, observations)
 
 
 def _tables(members: Sequence[Member], data: Transitions) -> dict[str, Batch]:
