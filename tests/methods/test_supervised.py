@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from dr3.errors import UserError
 from dr3.methods import Supervised
 
 
@@ -35,3 +36,13 @@ def test_returns_at_its_discount_are_left_as_they_are(table):
     """They may know more than the rows do: those of a table that was cut."""
     whole = dataclasses.replace(table, returns=np.array([7, 8, 9], np.float32))
     np.testing.assert_array_equal(Supervised(discount=0.5).prepare(whole).returns, [7, 8, 9])
+
+
+def test_returns_that_cannot_be_computed_anew_are_refused(table):
+    """A row inside an episode, or its end, was left out: what is left would not add up to its returns."""
+    open_end = dataclasses.replace(table, timeouts=np.zeros(3, bool))
+    gap = dataclasses.replace(table, next_observations=table.next_observations[[1, 1, 2]])
+    for cut in (open_end, gap):
+        assert Supervised(discount=0.5).prepare(cut) is cut
+        with pytest.raises(UserError, match=r"discounted by 0\.5, .* load it with discount=0\.1"):
+            Supervised(discount=0.1).prepare(cut)

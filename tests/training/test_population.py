@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from importlib import import_module
+from typing import Any
 
 import jax
 import numpy as np
@@ -39,7 +40,7 @@ def test_members_are_what_they_would_be_alone(run, tmp_path):
 
 
 def test_stacked_members_agree_with_members_in_threads(run, tmp_path, monkeypatch):
-    options = {"regularizer": [None, DR3(0.1)], "seeds": 2, "steps": 30}
+    options: Any = {"regularizer": [None, DR3(0.1)], "seeds": 2, "steps": 30}
     in_threads = run(out=tmp_path / "threads", **options)
     monkeypatch.setattr(import_module("dr3.training.train"), "execution_on", lambda backend: "stacked")
     stacked = run(out=tmp_path / "stacked", chunk=11, **options)
@@ -54,7 +55,7 @@ def test_stacked_members_agree_with_members_in_threads(run, tmp_path, monkeypatc
 def test_a_member_that_diverges_is_frozen_and_the_others_go_on(run, tmp_path, logged, method, metrics_every, capsys):
     """A step of 1e30 leaves weights that are numbers and values that are not: the second update has no finite loss."""
     wild = dataclasses.replace(method, learning_rate=1e30)
-    options = {"steps": 20, "metrics_every": metrics_every, "evaluate_every": 10, "env": None}
+    options: Any = {"steps": 20, "metrics_every": metrics_every, "evaluate_every": 10, "env": None}
     alone = run(out=tmp_path / "alone", **options)
     runs = train(logged, [wild, method], out=tmp_path / "both", chunk=4, **options)
     assert_same_member(runs, 1, alone)
@@ -78,7 +79,7 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path, logged, method):
 
 def test_a_diverged_member_stays_frozen_when_the_run_goes_on(run, tmp_path, logged, method):
     members = [dataclasses.replace(method, learning_rate=1e30), method]
-    options = {"metrics_every": 10, "evaluate_every": 10, "env": None, "out": tmp_path / "run", "progress": False}
+    options: Any = {"metrics_every": 10, "evaluate_every": 10, "env": None, "out": tmp_path / "run", "progress": False}
     before = weights(train(logged, members, steps=10, **options), 0)
     runs = train(logged, members, steps=20, **options)
     assert runs.status["diverged"] == {"0": 1}
