@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import builtins
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -72,13 +72,6 @@ def test_an_unknown_game_is_refused_with_those_there_are() -> None:
 
 
 def test_without_pgx_the_extra_is_named(monkeypatch) -> None:
-    real = builtins.__import__
-
-    def without(name, *rest):
-        if name == "pgx":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "pgx", None)
     with pytest.raises(UserError, match=r"pip install 'dr3\[minatar\]'"):
         _game.__wrapped__("minatar/breakout")

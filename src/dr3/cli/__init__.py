@@ -13,7 +13,7 @@ from pathlib import Path
 
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
-    "data": "describe logged data",
+    "data": "describe logged data, or collect it by acting",
     "run": "look at a run: its digest",
     "demo": "the paper's gridworld evidence, in under three minutes",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",

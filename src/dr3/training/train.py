@@ -140,7 +140,7 @@ class Training:
                 stop = min(self.step + length, *self._boundaries(), steps)
                 self._advance(stop, pool, report)
                 seconds = time.monotonic() - began
-                report.at(stop, updates_per_second=self._speed(stop - before, seconds), note=self._note())
+                report.at(stop, per_second=self._speed(stop - before, seconds), note=self._note())
                 self._measure()
                 if asked.signal or self.step == steps or time.monotonic() - saved > SECONDS_PER_STATE:
                     self._save()
