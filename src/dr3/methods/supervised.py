@@ -36,8 +36,8 @@ class Supervised(DiscreteMethod):
         if data.returns_discount != self.discount:
             if not _whole_episodes(data):
                 raise UserError(
-                    f"The returns of {data.name} are discounted by {data.returns_discount}, and rows of its episodes that "
-                    f"others would need are not in it; load it with discount={self.discount}."
+                    f"The returns of {data.name} are discounted by {data.returns_discount}, and not all rows of its "
+                    f"episodes are there to compute others from; load it with discount={self.discount}."
                 )
             returns = monte_carlo_returns(data.rewards, data.episodes, self.discount)
             data = dataclasses.replace(data, returns=returns, returns_discount=self.discount)
