@@ -63,6 +63,8 @@ class Schedule:
             raise UserError(
                 f"steps_per_update is {self.steps_per_update}, which does not divide environments, {self.environments}."
             )
+        if self.buffer < self.environments:
+            raise UserError(f"buffer is {self.buffer}, less than one step of {self.environments} environments.")
         if not 0 <= self.epsilon <= 1:
             raise UserError(f"epsilon is a probability, not {self.epsilon}.")
 
@@ -206,10 +208,10 @@ def _draw(method: DQN, now: Collection, key: Array, world: CompiledWorld, schedu
     copy = jax.random.randint(of_copy, (method.batch_size,), 0, copies)
     time = time - (now.log.pauses[time, copy] & (time > 0))
     log = now.log
-    frames = Frames(log.frames.reshape(-1, log.frames.shape[-1]), jnp.zeros(0, jnp.int32), bits=world.observation_shape)
+    stored = log.frames.reshape(-1, log.frames.shape[-1])
 
     def look(time: Array) -> Any:
-        return Frames(frames.stored, time * copies + copy, bits=frames.bits)[:]
+        return Frames(stored, time * copies + copy, bits=world.observation_shape)[:]
 
     actions = log.actions[time, copy].astype(jnp.int32)
     return Batch(

@@ -41,8 +41,8 @@ def collect_dqn(
     """Train a DQN online for `steps` steps (of all copies of the world together) and write its whole replay to `out`.
 
     What was seen so far is kept beside `out` while it runs. Ctrl-C or SIGTERM saves and stops, the same call goes on
-    from there, and a run that was stopped or killed ends with the same file as one that was not. A finished file is
-    read, not made again.
+    from there, and a run that was stopped or killed ends with the same file as one that was not. A file that is there
+    already is not written over.
 
     Rows of the table: the copies' episodes in the order in which they ended (those still going on at the end are cut
     there, and last). So an episode's rows are together, and early rows are early experience, to within the steps that
@@ -58,6 +58,8 @@ def collect_dqn(
         raise UserError(f"{path} is there already; remove it or choose another name.")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
+    if not 0 <= seed < 2**32:
+        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
     if method.batch_size < 1:
         raise UserError("batch_size must be at least 1: a replay that grows has no whole table to learn from.")
     length = -(-steps // schedule.environments)
