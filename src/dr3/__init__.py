@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dr3.collect import load
+    from dr3.collect.replay import collect_dqn
     from dr3.data import Transitions
     from dr3.errors import UserError
     from dr3.methods import CQL, DQN, REM, SARSA, TD, Supervised
@@ -37,6 +38,7 @@ _HOMES = {
     "TD": "dr3.methods",
     "Transitions": "dr3.data",
     "UserError": "dr3.errors",
+    "collect_dqn": "dr3.collect.replay",
     "digest": "dr3.training",
     "load": "dr3.collect",
     "train": "dr3.training",
@@ -56,6 +58,7 @@ __all__ = [
     "Supervised",
     "Transitions",
     "UserError",
+    "collect_dqn",
     "digest",
     "load",
     "open",

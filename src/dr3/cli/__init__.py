@@ -14,7 +14,7 @@ from pathlib import Path
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
-    "data": "describe logged data",
+    "data": "describe logged data, or collect it by acting",
     "run": "look at a run: its digest",
     "demo": "the paper's gridworld evidence, in under three minutes",
     "theory": "check the paper's theory by computation, or watch it beside a run",
