@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from dr3.cores import available_cores
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.envs import Gridworld
@@ -201,7 +201,7 @@ class Training:
         return [done[number] for number in live]
 
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(max_workers=min(len(self.members), len(os.sched_getaffinity(0))))
+        return ThreadPoolExecutor(max_workers=min(len(self.members), available_cores()))
 
     # --- What is written ---
 
