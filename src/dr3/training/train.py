@@ -61,10 +61,11 @@ def train(
     with a target network equal to it and a fresh optimizer; by default all start from random weights.
 
     `env` is where policies are tried: a gridworld's name (exact values), a game of MinAtar (`minatar/breakout`), a
-    Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the data came from. `out` is the run folder, by default one under `runs/`
-    whose name follows from the configuration. Metrics are taken `metrics_every` updates (default: 100 times), policies
-    are tried and critics saved `evaluate_every` updates (default: 20 times). `chunk` bounds the updates in one compiled
-    call, by default about a second's worth; results do not depend on it.
+    Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the data came from. `out` is
+    the run folder, by default one under `runs/` whose name follows from the configuration. Metrics are taken every
+    `metrics_every` updates (default: 100 times), policies are tried and critics saved every `evaluate_every` updates
+    (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a second's worth; results do
+    not depend on it.
 
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
