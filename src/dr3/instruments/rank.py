@@ -1,6 +1,6 @@
 """How many directions the features use: six definitions in use, each under its own name.
 
-Of one matrix they are six different numbers, and papers call several of them "the rank" or "srank". `phi` is (n, d), one
+Of one matrix they are six different numbers, and papers call several of them "the rank" or "srank". `phi` is (n, d), a
 row for each state-action pair; no rank can exceed min(n, d), so report n beside it. Rows are not centred. Features that
 are all zero have rank 0, features that are not all finite have none: NaN.
 """
