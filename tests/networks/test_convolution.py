@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +11,23 @@ import pytest
 from dr3.errors import UserError
 from dr3.networks.convolution import Convolution, convolve_by_matmul, convolve_by_xla, space_to_depth
 
-# (height, width, in), kernel (height, width), out, stride
+# (height, width, in), kernel (height, width), out, stride, paddings
 SHAPES = {
-    "nature 1": ((84, 84, 4), (8, 8), 32, 4),
-    "nature 2": ((21, 21, 32), (4, 4), 64, 2),
-    "nature 3": ((11, 11, 64), (3, 3), 64, 1),
-    "minatar": ((10, 10, 4), (3, 3), 16, 1),
-    "odd sides": ((23, 18, 3), (8, 8), 5, 4),
-    "stride does not divide the kernel": ((13, 10, 3), (3, 5), 4, 2),
-    "kernel smaller than the stride": ((11, 8, 2), (1, 2), 3, 3),
-    "wide and unequal": ((9, 7, 40), (3, 2), 6, 1),
+    "nature 1": ((84, 84, 4), (8, 8), 32, 4, ("SAME", "VALID")),
+    "nature 2": ((21, 21, 32), (4, 4), 64, 2, ("SAME",)),
+    "nature 2 after VALID": ((20, 20, 32), (4, 4), 64, 2, ("VALID",)),
+    "nature 3": ((11, 11, 64), (3, 3), 64, 1, ("SAME",)),
+    "nature 3 after VALID": ((9, 9, 64), (3, 3), 64, 1, ("VALID",)),
+    "minatar": ((10, 10, 4), (3, 3), 16, 1, ("VALID",)),
+    "odd sides": ((23, 18, 3), (8, 8), 5, 4, ("SAME", "VALID")),
+    "stride does not divide the kernel": ((13, 10, 3), (3, 5), 4, 2, ("SAME", "VALID")),
+    "kernel smaller than the stride": ((11, 8, 2), (1, 2), 3, 3, ("SAME",)),
 }
+CASES = [
+    pytest.param(*shape, padding, id=f"{name}, {padding}")
+    for name, (*shape, paddings) in SHAPES.items()
+    for padding in paddings
+]
 
 
 def test_hand_computed():
@@ -41,44 +48,46 @@ def test_space_to_depth_reads_a_block_row_by_row():
     np.testing.assert_array_equal(space_to_depth(image, 2)[0, 0], [[0, 1, 4, 5], [2, 3, 6, 7]])
 
 
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
-def test_matmuls_equal_xla_in_value_and_gradient(shape, padding):
-    image_shape, kernel, outputs, stride = shape
-    keys = jax.random.split(jax.random.key(0), 4)
-    weight = (
-        jax.random.normal(keys[0], (*kernel, image_shape[-1], outputs)) / np.prod([*kernel, image_shape[-1]]) ** 0.5
-    )
-    bias = jax.random.normal(keys[1], (outputs,))
-    x = jax.random.normal(keys[2], (2, *image_shape))
+@pytest.mark.parametrize(("image", "kernel", "outputs", "stride", "padding"), CASES)
+def test_matmuls_equal_xla_in_value_and_gradient(image, kernel, outputs, stride, padding):
+    rng = np.random.default_rng(0)
+    inputs = image[-1]
+    weight = rng.normal(size=(*kernel, inputs, outputs), scale=(kernel[0] * kernel[1] * inputs) ** -0.5)
+    bias = rng.normal(size=outputs)
+    x = rng.normal(size=(2, *image))
+    cotangent = rng.normal(size=(2, *convolution_shape(weight, stride, padding, image)))
 
-    def value_and_gradients(implementation):
-        def value(weight, bias, x):
-            return Convolution(weight, bias, stride, padding, implementation)(x)
+    @functools.partial(jax.jit, static_argnums=0)
+    def value_and_gradients(implementation, weight, bias, x, cotangent):
+        layer = Convolution(weight, bias, stride, padding, implementation)
+        y, pullback = jax.vjp(lambda layer, x: layer(x), layer, x)
+        gradient, x_gradient = pullback(cotangent)
+        return y, gradient.weight, gradient.bias, x_gradient
 
-        y, pullback = jax.vjp(value, weight, bias, x)
-        return y, pullback(jax.random.normal(keys[3], y.shape))
-
-    expected_y, expected = jax.jit(value_and_gradients, static_argnums=0)("xla")
-    y, gradients = jax.jit(value_and_gradients, static_argnums=0)("matmul")
-    assert y.shape[1:] == Convolution(weight, bias, stride, padding).output_shape(*image_shape[:2])
-    np.testing.assert_allclose(y, expected_y, atol=1e-5)
-    for gradient, reference in zip(gradients, expected, strict=True):
-        np.testing.assert_allclose(gradient, reference, atol=1e-5 * float(jnp.abs(reference).max()))
+    arrays = [jnp.asarray(array, jnp.float32) for array in (weight, bias, x, cotangent)]
+    expected = value_and_gradients("xla", *arrays)
+    got = value_and_gradients("matmul", *arrays)
+    for result, reference in zip(got, expected, strict=True):
+        np.testing.assert_allclose(result, reference, atol=1e-5 * float(jnp.abs(reference).max()))
 
 
-def test_both_forms_can_be_vmapped_and_differentiated_forwards():
-    keys = jax.random.split(jax.random.key(1), 2)
-    for channels in (3, 40):  # gathered, and by position
-        x = jax.random.normal(keys[0], (2, 1, 5, 5, channels))
-        weight = jax.random.normal(keys[1], (2, 3, 3, channels, 2))
+def convolution_shape(weight, stride, padding, image):
+    return Convolution(jnp.asarray(weight), jnp.zeros(1), stride, padding).output_shape(*image[:2])
 
-        def tangent(convolve, x, weight):
-            return jax.jvp(lambda weight: convolve(x, weight, 1, "VALID"), (weight,), (weight,))[1]
 
-        got = jax.vmap(lambda x, weight: tangent(convolve_by_matmul, x, weight))(x, weight)
-        expected = jnp.stack([convolve_by_xla(x[i], weight[i], 1, "VALID") for i in range(2)])
-        np.testing.assert_allclose(got, expected, atol=1e-4)
+@pytest.mark.parametrize("channels", [3, 40], ids=["gathered", "by position"])
+def test_both_forms_can_be_vmapped_and_differentiated_forwards(channels):
+    rng = np.random.default_rng(1)
+    x = jnp.asarray(rng.normal(size=(2, 1, 5, 5, channels)), jnp.float32)
+    weight = jnp.asarray(rng.normal(size=(2, 3, 3, channels, 2)), jnp.float32)
+
+    @jax.jit
+    @jax.vmap
+    def tangent(x, weight):
+        return jax.jvp(lambda weight: convolve_by_matmul(x, weight, 1, "VALID"), (weight,), (weight,))[1]
+
+    expected = jnp.stack([convolve_by_xla(x[i], weight[i], 1, "VALID") for i in range(2)])
+    np.testing.assert_allclose(tangent(x, weight), expected, atol=1e-4)
 
 
 def test_the_backend_chooses_when_nobody_does(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -43,11 +44,42 @@ def clone_behavior(
     held_out, kept = np.split(order, [len(order) // 10])
     if len(held_out) == 0:
         held_out = kept
-    observations, actions = jnp.asarray(data.observations), jnp.asarray(data.actions, jnp.int32)
+    policy = _fit(
+        jnp.asarray(data.observations),
+        jnp.asarray(data.actions, jnp.int32),
+        jnp.asarray(kept),
+        jnp.asarray(held_out),
+        jax.random.key(seed),
+        learning_rate,
+        action_count=data.action_space.count,
+        hidden=hidden,
+        batch_size=batch_size,
+        rounds=rounds,
+        steps_per_round=steps_per_round,
+    )
+    logits = policy.values(policy.features(jnp.asarray(data.next_observations)))
+    return np.asarray(jax.nn.softmax(logits), np.float32)
 
-    of_trunk, of_head, of_batches = jax.random.split(jax.random.key(seed), 3)
-    trunk = trunk_for("auto", tuple(data.observations.shape[1:]), hidden, key=of_trunk)
-    policy = DiscreteCritic.create(trunk, data.action_space.count, key=of_head)
+
+@partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size"))
+def _fit(
+    observations: Array,
+    actions: Array,
+    kept: Array,
+    held_out: Array,
+    key: Array,
+    learning_rate: float,
+    *,
+    action_count: int,
+    hidden: tuple[int, ...],
+    batch_size: int,
+    rounds: int,
+    steps_per_round: int,
+) -> DiscreteCritic:
+    """The policy that the held-out rows like best, of those at the end of each round."""
+    of_trunk, of_head, of_batches = jax.random.split(key, 3)
+    trunk = trunk_for("auto", observations.shape[1:], hidden, key=of_trunk)
+    policy = DiscreteCritic.create(trunk, action_count, key=of_head)
     optimizer = Adam(learning_rate)
 
     def error(policy: DiscreteCritic, rows: Array) -> Array:
@@ -57,17 +89,15 @@ def clone_behavior(
     def step(number: Array, state: tuple[DiscreteCritic, optax.OptState]) -> tuple[DiscreteCritic, optax.OptState]:
         policy, memory = state
         drawn = jax.random.randint(jax.random.fold_in(of_batches, number), (batch_size,), 0, len(kept))
-        return optimizer.step(policy, jax.grad(error)(policy, jnp.asarray(kept)[drawn]), memory)
+        return optimizer.step(policy, jax.grad(error)(policy, kept[drawn]), memory)
 
     def one_round(number: Array, carry: tuple[DiscreteCritic, optax.OptState, Clone]) -> tuple:
         policy, memory, best = carry
         first = number * steps_per_round
         policy, memory = jax.lax.fori_loop(first, first + steps_per_round, step, (policy, memory))
-        now = Clone(policy, error(policy, jnp.asarray(held_out)))
+        now = Clone(policy, error(policy, held_out))
         best = jax.tree.map(lambda new, old: jnp.where(now.error < best.error, new, old), now, best)
         return policy, memory, best
 
     start = (policy, optimizer.init(policy), Clone(policy, jnp.asarray(jnp.inf)))
-    best = jax.jit(lambda carry: jax.lax.fori_loop(0, rounds, one_round, carry))(start)[2].policy
-    logits = best.values(best.features(jnp.asarray(data.next_observations)))
-    return np.asarray(jax.nn.softmax(logits), np.float32)
+    return jax.lax.fori_loop(0, rounds, one_round, start)[2].policy

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions, monte_carlo_returns
+from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info
 from dr3.methods.discrete import DiscreteMethod, Learner, chosen
@@ -32,6 +34,11 @@ class Supervised(DiscreteMethod):
         """Returns at this method's own discount."""
         data = super().prepare(data)
         if data.returns_discount != self.discount:
+            if not _whole_episodes(data):
+                raise UserError(
+                    f"The returns of {data.name} are discounted by {data.returns_discount}, and rows of its episodes that "
+                    f"others would need are not in it; load it with discount={self.discount}."
+                )
             returns = monte_carlo_returns(data.rewards, data.episodes, self.discount)
             data = dataclasses.replace(data, returns=returns, returns_discount=self.discount)
         return data
@@ -54,3 +61,11 @@ class Supervised(DiscreteMethod):
             same_output=(batch.next_actions == batch.actions).astype(jnp.float32),
         )
         return regression, (backup, {"losses/regression": regression})
+
+
+def _whole_episodes(data: Transitions) -> bool:
+    """Whether every episode is there to its end, each row followed by the one it led to."""
+    goes_on = data.episodes[:-1] == data.episodes[1:]
+    led_to = (data.next_observations[:-1] == data.observations[1:]).reshape(len(goes_on), -1).all(axis=1)
+    ended = data.terminals | data.timeouts
+    return bool((led_to | ~goes_on).all() and ended[~np.append(goes_on, False)].all())

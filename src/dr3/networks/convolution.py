@@ -14,7 +14,7 @@ from dr3.errors import UserError
 Padding = Literal["SAME", "VALID"]
 Implementation = Literal["auto", "matmul", "xla"]
 
-# A matmul per kernel position needs this many channels to be worth its call; with fewer, all positions are gathered into
+# A matmul per kernel position needs this many channels to be worth its call; with fewer, positions are gathered into
 # one. Forward and backward of 3x3x4 -> 16 on 10x10 (MinAtar): 0.6 ms by position, 0.4 ms gathered; of 8x8x4 -> 32 with
 # stride 4 (the first Atari layer, 64 channels once in blocks): 12 ms by position, 16 ms gathered.
 NARROW = 32

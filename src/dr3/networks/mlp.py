@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -18,13 +20,13 @@ class MLP(eqx.Module):
 
     @classmethod
     def create(cls, shape: tuple[int, ...], hidden: tuple[int, ...], *, key: Array) -> MLP:
-        sizes = (_count(shape), *hidden)
+        sizes = (math.prod(shape), *hidden)
         keys = jax.random.split(key, len(hidden))
         pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
         return cls(tuple(Linear.fan_in(a, b, key=k) for a, b, k in pairs), sizes[-1])
 
     def __call__(self, observations: Array) -> Array:
-        x = observations.reshape(len(observations), -1).astype(jnp.float32)
+        x = observations.reshape(len(observations), math.prod(observations.shape[1:])).astype(jnp.float32)
         for layer in self.stack:
             x = jax.nn.relu(layer(x))
         return x
@@ -32,10 +34,3 @@ class MLP(eqx.Module):
     def layers(self) -> dict[str, Linear]:
         """The layers by name, in forward order."""
         return {f"dense{number}": layer for number, layer in enumerate(self.stack, start=1)}
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

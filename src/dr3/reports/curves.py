@@ -64,4 +64,5 @@ def _fill(axis: Axes, panel: Panel) -> None:
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)
     axis.grid(visible=False, axis="x")
-    axis.legend(framealpha=0.85, edgecolor="none")
+    # Below the axes, where it covers no curve.
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)

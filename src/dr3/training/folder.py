@@ -128,6 +128,8 @@ def _commit() -> str | None:
     """The commit of the source tree this package runs from, `+` if it was changed since; None for an installed one."""
     here = Path(__file__).parent
     try:
+        # An installed package may lie inside somebody else's repository, which does not know this file.
+        subprocess.run(["git", "ls-files", "--error-unmatch", __file__], cwd=here, capture_output=True, check=True)
         commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True)
         changes = subprocess.run(["git", "status", "--porcelain"], cwd=here, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):

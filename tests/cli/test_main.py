@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from dr3.cli import COMMANDS
+
+HEAVY = {"jax", "jaxlib", "equinox", "optax", "orbax", "numpy", "scipy", "matplotlib", "gymnasium", "tyro", "rich"}
+
+
+@pytest.mark.parametrize("words", [["--help"], []])
+def test_help_waits_for_nothing_heavy(words):
+    """Half a second is for Python itself; what costs more is not loaded."""
+    script = (
+        "import sys\n"
+        "from dr3.cli import run\n"
+        f"assert run({words}) == 0\n"
+        "print('loaded', *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert all(command in done.stdout for command in COMMANDS)
+    loaded = set(done.stdout.splitlines()[-1].split()[1:])
+    assert not loaded & HEAVY
+
+
+def test_importing_the_package_loads_no_jax():
+    script = "import sys, dr3; dir(dr3); sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_the_command_exits_with_its_code_and_no_traceback():
+    done = subprocess.run([sys.executable, "-m", "dr3", "dmo"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"dr3: There is no command 'dmo'; there are {', '.join(COMMANDS)}.\n"
+    done = subprocess.run([sys.executable, "-m", "dr3", "--version"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("dr3 ")

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+
+from dr3.cli import run
+from dr3.data import write_npz
+from dr3.methods import METHODS
+from dr3.regularizers import DR3
+from dr3.training import Runs, digest
+
+SMALL = "--hidden 8 --batch-size 8 --metrics-every 20 --evaluate-every 20"
+
+
+@pytest.fixture
+def file(tmp_path, logged):
+    write_npz(tmp_path / "logged.npz", logged)
+    return tmp_path / "logged.npz"
+
+
+@pytest.fixture
+def dr3(capsys):
+    """Carry out a command line: its exit code, what it printed and what it complained about."""
+
+    def call(line):
+        try:
+            code = run(line.split())
+        except SystemExit as left:  # how the argument parser ends
+            code = left.code
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_command_lines_of_the_manual(dr3, tmp_path, method):
+    line = f"train {method} --data grid16smoothobs --regularizer dr3:0.03 --steps 40 --seeds 3 --out {tmp_path / 'run'}"
+    code, out, err = dr3(f"{line} {SMALL}")
+    assert code == 0, err
+    runs = Runs(tmp_path / "run")
+    assert len(runs) == 3
+    assert {member.method.name for member in runs.members} == {method}
+    assert {member.regularizer for member in runs.members} == {DR3(0.03)}
+    assert runs.steps.tolist() == [0, 20, 40]
+    assert runs.evaluations["evaluation/return"].shape == (3, 3)
+    assert "seed 2" in out
+    assert "Everything is in" in out
+    assert "40 of 40 updates (100 %)" in err
+
+
+def test_a_file_and_several_regularizers(dr3, file, tmp_path):
+    line = f"train dqn --data {file} --regularizer none dr3:0.01 --steps 4e1 {SMALL} --out {tmp_path / 'run'}"
+    code, out, err = dr3(line)
+    assert code == 0, err
+    assert "dr3:0.01" in out
+    code, out, err = dr3(f"{line} --chunk 7")  # the same command again
+    assert code == 0, err
+    assert "Nothing is left to do after step 40" in err
+
+
+class Called(Exception):
+    """What the command line would have trained."""
+
+
+@pytest.fixture
+def asked(dr3, monkeypatch):
+    """The data and the method that a command line asks to train, without training."""
+
+    def catch(data, method, **options):
+        raise Called(data, method, options)
+
+    def call(line):
+        monkeypatch.setattr("dr3.training.train", catch)
+        with pytest.raises(Called) as called:
+            dr3(line)
+        return called.value.args
+
+    return call
+
+
+def test_every_hyperparameter_is_a_flag(asked, file):
+    _, method, _ = asked(
+        f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --batch-size 4 --hidden 5 3 "
+        "--error huber --target-period 2 --target-rate 0.5 --double"
+    )
+    assert method == METHODS["dqn"](0.9, 1e-3, 1e-4, 4, (5, 3), "huber", 2, 0.5, True)
+
+
+def test_part_of_the_rows(asked, file):
+    assert len(asked(f"train dqn --data {file} --fraction 0.5")[0]) == 24
+
+
+def test_data_are_loaded_at_the_methods_discount(asked):
+    data, _, _ = asked("train supervised --data grid16smoothobs:size=60 --discount 0.9")
+    assert data.returns_discount == 0.9
+
+
+def test_where_policies_are_tried(asked, file):
+    assert asked(f"train dqn --data {file}")[2]["env"] == "auto"
+    assert asked(f"train dqn --data {file} --env none")[2]["env"] is None
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_flag_has_a_help_text(dr3, method):
+    code, out, _ = dr3(f"train {method} --help")
+    assert code == 0
+    for field in dataclasses.fields(METHODS[method]()):
+        assert f"--{field.name.replace('_', '-')}" in out
+    for words in ("Updates of each member", "Adam's step size", "Widths of the dense layers", "The run folder"):
+        assert words in " ".join(out.split())
+
+
+def test_train_alone_lists_the_methods(dr3):
+    for line in ("train", "train --help"):
+        code, out, _ = dr3(line)
+        assert code == 0
+        assert all(name in out for name in METHODS)
+
+
+# --- Mistakes ---
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("trian dqn", "There is no command 'trian'; there are train, data, run"),
+        ("train dqm --data grid16smoothobs", "There is no method 'dqm'; there are dqn, sarsa, supervised, td."),
+        ("train --data grid16smoothobs", "dr3 train needs a method first"),
+        ("train dqn --data grid17", "There is no data 'grid17': it is neither a file nor one of the worlds"),
+        ("train dqn --data missing.npz", "missing.npz"),
+        ("train dqn --data grid16smoothobs:size=many", "size must be a whole number, not 'many'"),
+        ("train dqn --data FILE --regularizer dr4:1", "There is no regularizer 'dr4'"),
+        ("train dqn --data FILE --regularizer dr3:much", "coefficient must be a number, not 'much'"),
+        ("train dqn --data FILE --steps 0", "steps must be at least 1, not 0"),
+        ("train dqn --data FILE --seeds 0", "at least one method and one seed"),
+        ("train dqn --data FILE --target-period 0", "target_period must be at least 1, not 0"),
+        ("train dqn --data FILE --fraction 0", "The fraction of a subset"),
+        ("train dqn --data FILE --env Nowhere-v3", "There is no world 'Nowhere-v3'"),
+        ("train dqn --data CUT --steps 1", "cut.npz"),
+        ("train dqn --data FILE --steps 1 --out FILE", "cannot be a run folder"),
+        ("data describe CUT", "cut.npz"),
+        ("data list", "There is no command 'dr3 data list'; there is dr3 data describe."),
+        ("run digest HERE", "is not a run: it has no config.json"),
+        ("run show HERE", "There is no command 'dr3 run show'; there is dr3 run digest."),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(dr3, file, tmp_path, monkeypatch, line, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-40])
+    words = {"FILE": str(file), "CUT": str(tmp_path / "cut.npz"), "HERE": str(tmp_path)}
+    code, _, err = dr3(" ".join(words.get(word, word) for word in line.split()))
+    assert code == 2
+    assert says in err
+    assert err.startswith("dr3: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("train dqn --data FILE --steps inf", "inf"),
+        ("train dqn --data FILE --learning-rate fast", "fast"),
+        ("train dqn --data FILE --stesp 5", "--stesp"),
+        ("train dqn", "--data"),
+    ],
+)
+def test_a_mistaken_flag_is_named_with_exit_code_2(dr3, file, line, says):
+    code, out, err = dr3(line.replace("FILE", str(file)))
+    assert code == 2
+    assert says in out + err
+    assert "Traceback" not in out + err
+
+
+def test_a_folder_with_another_run_is_left_alone(dr3, file, tmp_path):
+    line = f"train dqn --data {file} --steps 20 {SMALL} --out {tmp_path / 'run'}"
+    assert dr3(line)[0] == 0
+    before = digest(Runs(tmp_path / "run"))
+    code, _, err = dr3(f"{line} --discount 0.5")
+    assert code == 2
+    assert "holds another run: its" in err
+    assert err.count("\n") == 1
+    assert digest(Runs(tmp_path / "run")) == before
+
+
+def test_a_digest_is_the_same_for_a_copy(dr3, file, tmp_path):
+    assert dr3(f"train dqn --data {file} --steps 20 {SMALL} --out {tmp_path / 'run'}")[0] == 0
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    (code, one, _), (_, other, _) = (dr3(f"run digest {tmp_path / name}") for name in ("run", "copy"))
+    assert code == 0
+    assert one == other
+    assert len(one.strip()) == 64

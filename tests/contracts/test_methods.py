@@ -1,0 +1,220 @@
+"""What every method owes to training, regularizers and instruments. A new entry of `METHODS` is held to it as it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dr3.data.batch import Batch
+from dr3.hyperparameters import from_json, to_json
+from dr3.methods import METHODS, Spec, objective
+from dr3.regularizers import DR3
+from dr3.training.loop import Progress, advance
+
+KEY = jax.random.key(7)
+
+
+class Case(NamedTuple):
+    method: Any
+    learner: Any
+    batch: Batch
+    spec: Spec
+
+
+@pytest.fixture(scope="module", params=list(METHODS))
+def case(request, logged) -> Case:
+    method = dataclasses.replace(METHODS[request.param](), hidden=(8, 6), batch_size=8)
+    data = method.prepare(logged)
+    spec = Spec.of(data)
+    learner = method.init(spec, jax.random.key(0))
+    # A few updates away from the start, so that the critic and its target network differ.
+    batch = Batch.of(data)
+    for _ in range(3):
+        learner, _ = update(dataclasses.replace(method, learning_rate=0.01), learner, batch, None)
+    return Case(method, learner, batch, spec)
+
+
+@jax.jit
+def update(method, learner, batch, regularizer):
+    return method.update(learner, batch, KEY, regularizer)
+
+
+@jax.jit
+def evaluate(method, learner, batch, regularizer):
+    """The objective with all that it returns, and its gradient."""
+    return jax.value_and_grad(lambda critic: objective(method, regularizer, critic, learner, batch, KEY), has_aux=True)(
+        method.critic(learner)
+    )
+
+
+def assert_same(one, other):
+    jax.tree.map(np.testing.assert_array_equal, one, other)
+
+
+def test_hyperparameters_survive_json(case):
+    record = json.loads(json.dumps(to_json(case.method)))
+    assert record == to_json(case.method)
+    assert from_json(METHODS, record) == case.method
+
+
+def test_loss_is_a_finite_number_and_what_is_logged_of_it_too(case):
+    (loss, (_, info)), _ = evaluate(case.method, case.learner, case.batch, None)
+    assert loss.shape == ()
+    assert loss.dtype == jnp.float32
+    assert np.isfinite(loss)
+    assert info
+    for name, value in info.items():
+        assert name.startswith("losses/")
+        assert value.shape == ()
+        assert np.isfinite(value)
+
+
+def test_backup_has_the_shapes_it_promises(case):
+    (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
+    rows = len(case.batch.rewards)
+    width = case.method.features(case.learner.critic, case.batch.observations, case.batch.actions).shape[-1]
+    assert backup.phi.shape[-2:] == backup.phi_next.shape[-2:] == (rows, width)
+    assert backup.values.shape[-1:] == backup.targets.shape == backup.next_values.shape == (rows,)
+    assert backup.bootstraps.shape == backup.same_output.shape == (rows,)
+    assert backup.actions.shape == backup.next_actions.shape == case.batch.actions.shape
+    floats = (backup.phi, backup.phi_next, backup.values, backup.targets, backup.bootstraps, backup.same_output)
+    assert {column.dtype for column in floats} == {jnp.dtype(jnp.float32)}
+    np.testing.assert_array_equal(backup.bootstraps, 1 - case.batch.terminals)
+    np.testing.assert_array_equal(backup.actions, case.batch.actions)
+    assert ((backup.same_output >= 0) & (backup.same_output <= 1)).all()
+
+
+def test_backup_is_seen_by_the_online_critic(case):
+    (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
+    critic, batch, method = case.method.critic(case.learner), case.batch, case.method
+    close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
+    close(backup.phi, method.features(critic, batch.observations, batch.actions))
+    close(backup.phi_next, method.features(critic, batch.next_observations, backup.next_actions))
+    close(backup.values, method.values(critic, batch.observations, batch.actions))
+
+
+def test_no_gradient_comes_from_the_targets(case):
+    method, learner, batch, _ = case
+
+    @jax.jit
+    def of_targets(critic):
+        return jax.grad(lambda critic: method.loss(critic, learner, batch, KEY)[1][0].targets.sum())(critic)
+
+    assert_same(of_targets(learner.critic), jax.tree.map(jnp.zeros_like, learner.critic))
+
+
+def test_without_a_regularizer_the_objective_is_the_loss(case):
+    loss, (backup, info) = jax.jit(lambda m, learner, b: m.loss(learner.critic, learner, b, KEY))(*case[:3])
+    (total, (same_backup, same_info)), _ = evaluate(case.method, case.learner, case.batch, None)
+    assert total == pytest.approx(float(loss), rel=1e-6)
+    assert info.keys() == same_info.keys()
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6), backup, same_backup)
+
+
+def test_without_a_regularizer_the_update_is_the_base_methods_bit_for_bit(case):
+    """Not even the mention of a regularizer is in the program: the compiler is handed the same text."""
+
+    def base(method, learner, batch):
+        def loss(critic):
+            return method.loss(critic, learner, batch, KEY)[0]
+
+        before, gradient = jax.value_and_grad(loss)(learner.critic)
+        critic, optimizer = method._adam.step(learner.critic, gradient, learner.optimizer)
+        return learner._replace(critic=critic, optimizer=optimizer), before
+
+    assert_same(update(*case[:3], None), jax.jit(base)(*case[:3]))
+
+
+def test_the_penalty_enters_linearly_in_its_coefficient(case):
+    (base, (backup, _)), off = evaluate(*case[:3], None)
+    penalty, expected = float(DR3()(backup)), of_penalty(*case[:3])
+    assert penalty > 0
+    for coefficient in (0.5, 3.0):
+        (total, (_, info)), on = evaluate(*case[:3], DR3(coefficient))
+        assert info["losses/dr3"] == pytest.approx(penalty, rel=1e-5)
+        assert total == pytest.approx(float(base) + coefficient * penalty, rel=1e-5)
+        added = jax.tree.map(lambda with_it, without: with_it - without, on, off)
+        scaled = jax.tree.map(partial(jnp.multiply, coefficient), expected)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), added, scaled)
+    assert any(np.abs(leaf).max() > 1e-3 for leaf in jax.tree.leaves(expected))
+
+
+@jax.jit
+def of_penalty(method, learner, batch):
+    return jax.grad(lambda critic: DR3()(method.loss(critic, learner, batch, KEY)[1][0]))(learner.critic)
+
+
+def test_an_update_is_a_function_of_its_arguments(case):
+    assert_same(update(*case[:3], DR3()), update(*case[:3], DR3()))
+
+
+def test_an_update_lowers_the_loss_and_leaves_the_target_alone(case):
+    small = dataclasses.replace(case.method, learning_rate=1e-4)
+    after, before = update(small, case.learner, case.batch, None)
+    (now, _), _ = evaluate(small, after, case.batch, None)
+    assert now < before
+    assert_same(after.target, case.learner.target)
+
+
+def test_the_order_of_a_batch_does_not_matter(case):
+    order = np.random.default_rng(0).permutation(len(case.batch.rewards))
+    (loss, _), gradient = evaluate(*case[:3], DR3())
+    (shuffled, _), of_shuffled = evaluate(case.method, case.learner, case.batch.take(jnp.asarray(order)), DR3())
+    assert shuffled == pytest.approx(float(loss), rel=1e-5)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5), gradient, of_shuffled)
+
+
+def test_what_was_learned_can_be_used(case):
+    method, learner, batch, spec = case
+    critic, rows = method.critic(learner), len(batch.rewards)
+    actions = method.act(critic, batch.observations)
+    assert actions.shape == batch.actions.shape
+    assert ((actions >= 0) & (actions < spec.action_space.count)).all()
+    assert method.values(critic, batch.observations, actions).shape == (rows,)
+    assert method.features(critic, batch.observations, actions).shape == (rows, 6)
+
+
+def test_a_fresh_learner_follows_from_its_key(case):
+    method, spec = case.method, case.spec
+    assert_same(method.init(spec, jax.random.key(3)), method.init(spec, jax.random.key(3)))
+    one, other = (jax.tree.leaves(method.critic(method.init(spec, jax.random.key(seed)))) for seed in (3, 4))
+    assert all((a != b).any() for a, b in zip(one, other, strict=True))
+
+
+def test_synchronising_is_for_target_networks(case):
+    method, learner = case.method, case.learner
+    if method.synchronise_every is None:
+        assert learner.target is None
+        assert method.synchronise(learner) is learner
+    else:
+        assert method.synchronise_every >= 1
+        assert_same(method.synchronise(learner).target, learner.critic)
+
+
+def test_numbers_are_arguments_of_the_compiled_program(case):
+    """Members that differ in a float, or in the target period, share one program."""
+    method = case.method
+    leaves = jax.tree.leaves(method)
+    floats = [field.name for field in dataclasses.fields(method) if isinstance(getattr(method, field.name), float)]
+    assert len(leaves) == len(floats) + (method.synchronise_every is not None)
+
+    def two_updates(method, regularizer, seed):
+        traced = jax.tree.map(jnp.asarray, (method, regularizer, np.uint32(seed)))
+        start = Progress(jax.tree.map(jnp.array, case.learner), jnp.int32(0), jnp.array(True))
+        return advance(*traced, start, case.batch, jnp.int32(2))
+
+    compiled: Any = advance
+    first = two_updates(method, DR3(0.1), 0)
+    programs = compiled._cache_size()
+    changed = dataclasses.replace(method, **{name: 0.5 * getattr(method, name) for name in floats})
+    other = two_updates(changed, DR3(0.2), 0)
+    two_updates(method, DR3(0.1), 1)
+    assert compiled._cache_size() == programs
+    assert (first.learner.critic.head.weight != other.learner.critic.head.weight).any()

@@ -1,0 +1,221 @@
+"""A run that was stopped, killed or damaged ends bit for bit as one that was not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+from dr3.errors import UserError
+from dr3.regularizers import DR3
+from dr3.training import Runs, digest
+from dr3.training.checkpoints import SEAL, Checkpoints
+from dr3.training.folder import RunFolder
+
+
+@pytest.fixture
+def whole(run, tmp_path):
+    """The digest of a run that nothing happened to."""
+    return digest(run(out=tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 60, None])
+def test_the_chunk_length_changes_nothing(run, tmp_path, whole, chunk):
+    assert digest(run(out=tmp_path / "run", chunk=chunk)) == whole
+
+
+def test_a_longer_run_is_the_shorter_one_gone_on_with(run, tmp_path, whole):
+    """At 20, 40: where the shorter run's last measurement is one of the longer run's own."""
+    for steps in (20, 40, 60):
+        runs = run(out=tmp_path / "run", steps=steps, chunk=steps // 4)
+        assert runs.status == {"step": steps, "finished": True, "diverged": {}}
+    assert digest(runs) == whole
+
+
+def test_cadences_that_are_not_asked_for_stay_as_they_were(run, tmp_path):
+    run(out=tmp_path / "run", steps=20, metrics_every=None, evaluate_every=None)
+    runs = run(out=tmp_path / "run", steps=24, metrics_every=None, evaluate_every=None)
+    assert (runs.config["steps"], runs.config["metrics_every"], runs.config["evaluate_every"]) == (24, 1, 1)
+
+
+class Crash(Exception):
+    pass
+
+
+@contextmanager
+def crashing_before_write(number):
+    """Raise instead of the given write to the folder, counted from 0 over all kinds of files."""
+    calls = itertools.count()
+
+    def counted(write):
+        def call(*arguments, **options):
+            if next(calls) == number:
+                raise Crash
+            return write(*arguments, **options)
+
+        return call
+
+    with pytest.MonkeyPatch.context() as patches:
+        for cls, name in ((RunFolder, "write"), (RunFolder, "append"), (Checkpoints, "save")):
+            patches.setattr(cls, name, counted(getattr(cls, name)))
+        yield
+
+
+def test_a_crash_before_any_write_loses_nothing(run, tmp_path, save_every_chunk):
+    """Every file that a run writes, in turn, is the first that it does not get to write."""
+    run = partial(run, steps=20, metrics_every=10, evaluate_every=10, chunk=10)
+    expected = digest(run(out=tmp_path / "whole"))
+    for number in itertools.count():
+        out = tmp_path / str(number)
+        try:
+            with crashing_before_write(number):
+                run(out=out)
+        except Crash:
+            resumed = run(out=out)
+            assert digest(resumed) == expected, f"after a crash before write {number}"
+            assert resumed.status["finished"]
+        else:
+            break
+    # configuration, environment and status at first; metrics, evaluation and critics 3 times; state and status twice
+    assert number == 3 + 3 * 3 + 2 * 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_after_the_chunk_with_everything_saved(run, tmp_path, whole, number, monkeypatch, capsys):
+    append = RunFolder.append
+
+    def and_signal(self, file, rows):
+        append(self, file, rows)
+        if file == self.metrics and len(file.read_text().splitlines()) == 3:
+            os.kill(os.getpid(), number)
+
+    before = signal.getsignal(number)
+    with monkeypatch.context() as patches:
+        patches.setattr(RunFolder, "append", and_signal)
+        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit) as stopped:
+            run(out=tmp_path / "run", chunk=5, progress=True)
+    if number == signal.SIGTERM:
+        assert getattr(stopped.value, "code", None) == 143
+    assert "Stopped at step 20, everything saved; the same command goes on" in capsys.readouterr().err
+    assert signal.getsignal(number) is before
+    assert Runs(tmp_path / "run").status == {"step": 20, "finished": False, "diverged": {}}
+    assert digest(run(out=tmp_path / "run", progress=True)) == whole
+    assert "Going on from step 20" in capsys.readouterr().err
+
+
+def test_a_torn_last_line_is_dropped(run, tmp_path, whole, save_every_chunk):
+    """Killed in the middle of a write, with the state of step 30 as the newest one."""
+    runs = run(out=tmp_path / "run", steps=30, evaluate_every=20)
+    run_folder = runs.folder
+    for file in (run_folder.metrics, run_folder.evaluations):
+        lines = file.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if json.loads(line)["step"] % (10 if file == run_folder.metrics else 20) == 0]
+        file.write_bytes(b"".join(kept) + lines[-1][: len(lines[-1]) // 2])
+    assert len(Runs(tmp_path / "run").steps) == 4
+    assert digest(run(out=tmp_path / "run")) == whole
+
+
+def truncate(state):
+    largest = max((file for file in state.rglob("*") if file.is_file()), key=lambda file: file.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[:-1])
+
+
+def unseal(state):
+    (state / SEAL).unlink()
+
+
+def tear_seal(state):
+    (state / SEAL).write_text((state / SEAL).read_text()[:20])
+
+
+def empty(state):
+    for file in list(state.rglob("*")):
+        if file.is_file():
+            file.unlink()
+
+
+@pytest.mark.parametrize("damage", [truncate, unseal, tear_seal, empty])
+def test_a_damaged_state_is_noticed_and_the_one_before_used(run, tmp_path, whole, save_every_chunk, damage, capsys):
+    runs = run(out=tmp_path / "run", chunk=10)
+    state = runs.folder.state
+    assert state.steps() == [50, 60]
+    damage(state.path(60))
+    (state.folder / "000000060.orbax-checkpoint-tmp").mkdir()  # what a kill in the middle of a write leaves
+    again = run(out=tmp_path / "run", progress=True)
+    said = capsys.readouterr().err
+    assert "The state of step 60" in said
+    assert "Going on from step 50" in said
+    assert digest(again) == whole
+    assert sorted(path.name for path in state.folder.iterdir()) == ["000000050", "000000060"]
+
+
+def test_with_every_state_damaged_it_starts_again(run, tmp_path, whole, save_every_chunk):
+    runs = run(out=tmp_path / "run", chunk=10)
+    for step in runs.folder.state.steps():
+        unseal(runs.folder.state.path(step))
+    assert digest(run(out=tmp_path / "run")) == whole
+
+
+def test_a_finished_run_is_left_alone(run, tmp_path, whole):
+    runs = run(out=tmp_path / "run")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "run" / "checkpoints").rglob("*")}
+    runs.folder.status.unlink()  # killed between the last state and its status
+    again = run(out=tmp_path / "run")
+    assert digest(again) == whole
+    assert again.status["finished"]
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "run" / "checkpoints").rglob("*")}
+
+
+# --- Another run ---
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"seeds": 2}, r"its members\[1\].* is None and the one asked for is"),
+        ({"regularizer": DR3(0.1)}, r"its members\[0\].regularizer"),
+        ({"metrics_every": 5}, "its metrics_every is 10 and the one asked for is 5"),
+        ({"env": None}, "its evaluation"),
+        ({"steps": 59}, "is a run of 60 steps; it can be lengthened, not cut to 59"),
+    ],
+)
+def test_a_folder_that_holds_another_run_is_refused(run, tmp_path, change, says):
+    runs = run(out=tmp_path / "run")
+    before = digest(runs)
+    with pytest.raises(UserError, match=says):
+        run(out=tmp_path / "run", **change)
+    assert digest(Runs(tmp_path / "run")) == before
+
+
+def test_other_data_are_another_run(run, tmp_path, logged, method):
+    from dr3.training import train
+
+    run(out=tmp_path / "run", steps=20)
+    with pytest.raises(UserError, match=r"holds another run: its data\."):
+        train(logged.subset(0.5, seed=0), method, steps=20, out=tmp_path / "run", progress=False)
+
+
+def test_two_processes_cannot_write_one_folder(run, tmp_path):
+    with RunFolder(tmp_path / "run").locked(), pytest.raises(UserError, match="is in use by another process"):
+        run(out=tmp_path / "run")
+
+
+def test_what_cannot_be_trained_leaves_the_folder_free(run, tmp_path, logged, method):
+    import dataclasses
+
+    from dr3.training import train
+
+    with pytest.raises(UserError, match="target_period"):
+        train(logged, dataclasses.replace(method, target_period=0), steps=20, out=tmp_path / "run", progress=False)
+    assert run(out=tmp_path / "run", steps=20).status["finished"]
+
+
+def test_a_file_is_no_run_folder(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file cannot be a run folder: File exists\."):
+        run(out=tmp_path / "file")

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dr3
+from dr3.errors import UserError
+from dr3.instruments import cosine, dot_product, norm, srank
+from dr3.regularizers import DR3
+from dr3.training import Runs, digest
+
+METRICS = {
+    "losses/total",
+    "losses/td",
+    "losses/dr3",
+    "td/error",
+    "q/data_mean",
+    "q/target_mean",
+    "features/dot_product",
+    "features/cosine",
+    "features/norm",
+    "features/norm_next",
+    "features/srank",
+}
+
+
+@pytest.fixture
+def runs(run, tmp_path):
+    return run(out=tmp_path / "run", steps=50, seeds=2, regularizer=DR3(0.1))
+
+
+def test_metrics_are_arrays_at_their_cadence_and_at_the_end(runs):
+    assert runs.steps.tolist() == [0, 10, 20, 30, 40, 50]
+    assert runs.evaluation_steps.tolist() == [0, 20, 40, 50]
+    assert runs.checkpoints == [0, 20, 40, 50]
+    assert set(runs.metrics) == METRICS
+    assert {values.shape for values in runs.metrics.values()} == {(2, 6)}
+    assert all(np.isfinite(values).all() for values in runs.metrics.values())
+    assert {values.shape for values in runs.evaluations.values()} == {(2, 4)}
+
+
+def test_rows_on_disk_say_step_and_member_and_keep_every_return(runs):
+    lines = [json.loads(line) for line in runs.folder.evaluations.read_text().splitlines()]
+    assert [(line["step"], line["member"]) for line in lines] == [(s, m) for s in (0, 20, 40, 50) for m in (0, 1)]
+    assert all(len(line["returns"]) == 3 for line in lines)
+    assert runs.returns[1][2] == lines[5]["returns"]
+    assert runs.evaluations["evaluation/return"][1, 2] == pytest.approx(np.mean(lines[5]["returns"]))
+    lines = [json.loads(line) for line in runs.folder.metrics.read_text().splitlines()]
+    assert len(lines) == 12
+    assert set(lines[0]) == METRICS | {"step", "member"}
+
+
+def test_metrics_are_what_the_instruments_say_of_the_probe_set(runs, logged):
+    """The table is smaller than the probe set: all of it is measured, at the last checkpoint as anywhere."""
+    phi = runs.features(logged.observations, logged.actions, member=1)
+    phi_next = runs.features(logged.next_observations, logged.next_actions, member=1)
+    bootstraps = 1.0 - logged.terminals
+    last = {name: values[1, -1] for name, values in runs.metrics.items()}
+    assert last["features/dot_product"] == pytest.approx(dot_product(phi, phi_next, bootstraps), rel=1e-4)
+    assert last["features/cosine"] == pytest.approx(cosine(phi, phi_next, bootstraps), rel=1e-4)
+    assert last["features/norm"] == pytest.approx(norm(phi).mean(), rel=1e-4)
+    assert last["features/norm_next"] == pytest.approx(norm(phi_next).mean(), rel=1e-4)
+    assert last["features/srank"] == srank(phi)
+    assert last["q/data_mean"] == pytest.approx(runs.q(logged.observations, logged.actions, member=1).mean(), rel=1e-4)
+    assert last["losses/total"] == pytest.approx(last["losses/td"] + 0.1 * last["losses/dr3"], rel=1e-5)
+    # The regularizer's mean is over all rows, the instrument's over those that bootstrap: 45 of 48.
+    assert last["losses/dr3"] == pytest.approx(last["features/dot_product"] * 45 / 48, rel=1e-5)
+
+
+def test_what_was_learned_takes_and_gives_numpy(runs, logged):
+    observations, actions = logged.observations[:5], logged.actions[:5]
+    policy, q, phi = runs.policy(observations), runs.q(observations, actions), runs.features(observations, actions)
+    assert [type(each) for each in (policy, q, phi)] == [np.ndarray] * 3
+    assert [each.shape for each in (policy, q, phi)] == [(5,), (5,), (5, 8)]
+    every = np.stack([runs.q(observations, np.full(5, action)) for action in range(3)], axis=1)
+    np.testing.assert_array_equal(policy, every.argmax(axis=1))
+    assert (q != runs.q(observations, actions, member=1)).all()
+    assert (q != runs.q(observations, actions, step=0)).all()
+    np.testing.assert_array_equal(q, runs.q(observations.astype(np.float64).tolist(), actions.tolist(), step=50))
+    assert runs.policy(observations[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda runs: runs.policy(np.zeros(4)), r"shape \(n, 4\), not \(4,\)"),
+        (lambda runs: runs.policy(np.zeros((2, 5))), r"shape \(n, 4\), not \(2, 5\)"),
+        (lambda runs: runs.q(np.zeros((2, 4)), [0]), r"shape \(2,\), one for each observation, not \(1,\)"),
+        (lambda runs: runs.q(np.zeros((2, 4)), [0, 3]), "whole numbers from 0 to 2"),
+        (lambda runs: runs.q(np.zeros((2, 4)), [0, 0.5]), "whole numbers from 0 to 2"),
+        (lambda runs: runs.policy(np.zeros((2, 4)), member=2), "has 2 members, numbered from 0; there is no member 2"),
+        (lambda runs: runs.policy(np.zeros((2, 4)), step=10), r"no checkpoint of step 10; it has \[0, 20, 40, 50\]"),
+    ],
+)
+def test_wrong_questions_are_answered_in_one_sentence(runs, call, says):
+    with pytest.raises(UserError, match=says):
+        call(runs)
+
+
+def test_opened_later_it_is_the_same(runs, logged):
+    again = dr3.open(str(runs.path))
+    assert isinstance(again, Runs)
+    np.testing.assert_array_equal(again.policy(logged.observations), runs.policy(logged.observations))
+    np.testing.assert_array_equal(again.metrics["td/error"], runs.metrics["td/error"])
+    assert again.members == runs.members
+    assert digest(again) == digest(runs)
+    assert runs.labels == [{"seed": 0}, {"seed": 1}]
+    assert len(runs) == 2
+    assert "dqn, 2 members, step 50" in repr(runs)
+
+
+def test_the_folder_says_where_it_came_from(runs):
+    environment = json.loads(runs.folder.environment.read_text())
+    assert {"python", "packages", "commit", "system", "processor", "cores", "devices"} <= set(environment)
+    assert environment["packages"]["jax"]
+    config = json.loads(runs.folder.config.read_text())
+    assert config["data"]["name"] == "logged"
+    assert config["data"]["rows"] == 48
+
+
+def test_the_digest_sees_weights_metrics_and_evaluations_and_nothing_else(runs):
+    before = digest(runs)
+    runs.folder.environment.write_text("{}")
+    assert digest(Runs(runs.path)) == before
+    lines = runs.folder.metrics.read_text()
+    runs.folder.metrics.write_text(lines.replace('"step": 10', '"step": 11', 1))
+    assert digest(Runs(runs.path)) != before
+    runs.folder.metrics.write_text(lines)
+    assert digest(Runs(runs.path)) == before
+
+
+def test_a_damaged_middle_line_is_said(runs):
+    lines = runs.folder.metrics.read_text().splitlines(keepends=True)
+    runs.folder.metrics.write_text("".join([lines[0], lines[1][:10] + "\n", *lines[2:]]))
+    with pytest.raises(UserError, match=r"metrics.jsonl is damaged: line 2 is not JSON"):
+        _ = Runs(runs.path).metrics
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"is not a run: it has no config\.json"):
+        dr3.open(tmp_path)
+
+
+def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = run(steps=20)
+    assert runs.path.parent == Path("runs")
+    assert runs.path.name.startswith("dqn-logged-")
+    assert run(steps=40).path == runs.path  # lengthened
+    assert run(steps=20, seeds=2).path != runs.path
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"steps": 0}, "steps must be at least 1, not 0"),
+        ({"metrics_every": 0}, "metrics_every must be at least 1, not 0"),
+        ({"chunk": 0}, "chunk must be at least 1, not 0"),
+        ({"env": "grid16smoothobs"}, r"The data's observations have the shape \(4,\), those of the world"),
+        ({"env": "Nowhere-v0"}, "There is no world 'Nowhere-v0'"),
+        ({"env": "grid16smoothobs:lava=1"}, "There is no world 'grid16smoothobs:lava=1'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):
+    with pytest.raises(UserError, match=says):
+        run(out=tmp_path / "run", **options)
