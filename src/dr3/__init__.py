@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dr3.collect import load
     from dr3.data import Transitions
     from dr3.errors import UserError
+    from dr3.integrations import diagnose
     from dr3.methods import DQN, SARSA, TD, Supervised
     from dr3.regularizers import DR3
     from dr3.training import Runs, digest, train
@@ -32,6 +33,7 @@ _HOMES = {
     "TD": "dr3.methods",
     "Transitions": "dr3.data",
     "UserError": "dr3.errors",
+    "diagnose": "dr3.integrations",
     "digest": "dr3.training",
     "load": "dr3.collect",
     "train": "dr3.training",
@@ -46,6 +48,7 @@ __all__ = [
     "Supervised",
     "Transitions",
     "UserError",
+    "diagnose",
     "digest",
     "load",
     "open",

@@ -15,6 +15,8 @@ COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "data": "describe logged data",
     "run": "look at a run: its digest",
+    "diagnose": "what is wrong with a critic, since which step, and what to try",
+    "select": "choose a checkpoint without a simulator, by a declared rule",
     "demo": "the paper's gridworld evidence, in under three minutes",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",
     "paper": "the paper's own tables as data, and an audit of them",
