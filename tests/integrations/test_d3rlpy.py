@@ -128,5 +128,5 @@ def test_mistakes(logged):
     quantiles = ours.DR3DQNConfig(q_func_factory=d3rlpy.models.IQNQFunctionFactory(), **settings("dqn"))
     with pytest.raises(UserError, match="mean Q function"):
         fitted(quantiles, logged)
-    with pytest.raises(UserError, match="dr3:0.03"):
+    with pytest.raises(UserError, match=r"dr3:0\.03"):
         fitted(ours.DR3DQNConfig(dr3="none", **settings("dqn")), logged)
