@@ -19,16 +19,21 @@ if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.errors import UserError
     from dr3.integrations import diagnose
-    from dr3.methods import DQN, SARSA, TD, Supervised
-    from dr3.regularizers import DR3
+    from dr3.methods import CQL, DQN, REM, SARSA, TD, Supervised
+    from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, SrankPenalty
     from dr3.training import Runs, digest, train
     from dr3.training import Runs as open
 
 _HOMES = {
+    "CQL": "dr3.methods",
     "DQN": "dr3.methods",
     "DR3": "dr3.regularizers",
+    "FeatureNorm": "dr3.regularizers",
+    "LabelNoiseDR3": "dr3.regularizers",
+    "REM": "dr3.methods",
     "Runs": "dr3.training",
     "SARSA": "dr3.methods",
+    "SrankPenalty": "dr3.regularizers",
     "Supervised": "dr3.methods",
     "TD": "dr3.methods",
     "Transitions": "dr3.data",
@@ -40,11 +45,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "CQL",
     "DQN",
     "DR3",
+    "REM",
     "SARSA",
     "TD",
+    "FeatureNorm",
+    "LabelNoiseDR3",
     "Runs",
+    "SrankPenalty",
     "Supervised",
     "Transitions",
     "UserError",

@@ -21,6 +21,7 @@ class Backup(NamedTuple):
     next_values: Array  # (n,) what the target takes for the value of s', before discounting
     targets: Array  # (n,) what Q(s, a) is pulled towards
     bootstraps: Array  # (n,) 1 where s' really enters the target, 0 at terminals
+    discounts: Array  # (n,) what a unit of value at s' counts in the target: γ at most, 0 where it does not enter
     actions: Array  # (n, …) a
     next_actions: Array  # (n, …) the backup's own a'; the likeliest one where it takes an expectation
     same_output: Array  # (n,) probability that a' is read from the last-layer row that a is read from

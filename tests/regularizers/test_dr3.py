@@ -27,6 +27,7 @@ def backup(phi=PHI, phi_next=PHI_NEXT, bootstraps=(1.0, 0.0, 1.0), same_output=(
         next_values=nothing,
         targets=nothing,
         bootstraps=jnp.array(bootstraps),
+        discounts=0.9 * jnp.array(bootstraps),
         actions=nothing.astype(int),
         next_actions=nothing.astype(int),
         same_output=jnp.array(same_output),
@@ -152,7 +153,7 @@ def test_spelling_names_what_is_not_default():
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("dr4:0.1", "no regularizer 'dr4'; there are dr3"),
+        ("dr4:0.1", "no regularizer 'dr4'; there are dr3, label-noise, norm, srank"),
         ("", "no regularizer ''"),
         ("dr3:much", "coefficient must be a number, not 'much'"),
         ("dr3:nan", "coefficient must be a number, not 'nan'"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from dr3.methods import DQN, SARSA, Supervised
 from dr3.training import train
 
 DISCOUNT = 0.95
-SETTINGS = {"discount": DISCOUNT, "hidden": (64,), "learning_rate": 3e-3, "batch_size": 64}
+SETTINGS: Any = {"discount": DISCOUNT, "hidden": (64,), "learning_rate": 3e-3, "batch_size": 64}
 
 
 @pytest.fixture(scope="module")

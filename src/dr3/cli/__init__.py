@@ -13,6 +13,7 @@ from pathlib import Path
 
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
+    "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
     "data": "describe logged data",
     "run": "look at a run: its digest",
     "diagnose": "what is wrong with a critic, since which step, and what to try",

@@ -17,7 +17,9 @@ dr3 train dqn --data grid16smoothobs --regularizer dr3:0.03 --steps 5000 --seeds
 
 dr3 train dqn --data logged.npz --regularizer none dr3:0.01 dr3:0.1 --steps 1e5 --target-period 200
 
-dr3 train td --data grid16randomsparse:size=1024:seed=1 --behavior cloned"""
+dr3 train td --data grid16randomsparse:size=1024:seed=1 --behavior cloned
+
+dr3 train dqn --data grid16smoothobs --steps 5000 --init-from runs/first@2500:0"""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Run:
     """A file (.npz), or a gridworld's name with settings: grid16smoothobs:size=1024:behavior=random."""
 
     regularizer: tuple[str, ...] = ("none",)
-    """none, or dr3:COEFFICIENT with settings (dr3:0.03:stop_gradient=next). Several make a population."""
+    """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next).
+    Several make a population."""
 
     steps: Count = 100_000
     """Updates of each member. A run is lengthened by asking for more."""
@@ -38,6 +41,9 @@ class Run:
 
     out: Path | None = None
     """The run folder; by default one under runs/ whose name follows from the configuration."""
+
+    init_from: str | None = None
+    """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
 
     env: str = "auto"
     """Where policies are tried: a gridworld, a Gymnasium id, none; auto is the world the data came from."""
@@ -59,22 +65,30 @@ class Run:
 
 
 def main(arguments: list[str]) -> int:
+    chosen = parse_with_method("train", Run, arguments, EXAMPLES)
+    if chosen is not None:
+        _summarise(train_as_told(chosen.run, chosen.method))
+    return 0
+
+
+def parse_with_method(command: str, run: type[Run], arguments: list[str], examples: str) -> Any:
+    """`METHOD`, then the flags of both: an object with `run` and `method`; None where only help was asked for."""
     from dr3.hyperparameters import lookup
     from dr3.methods import METHODS
 
     if not arguments or arguments[0].startswith("-"):
         if not arguments or arguments[0] in ("-h", "--help"):
-            print(_help(METHODS))
-            return 0
-        raise UserError(f"dr3 train needs a method first: one of {', '.join(METHODS)}.")
+            print(_help(command, METHODS, examples))
+            return None
+        raise UserError(f"dr3 {command} needs a method first: one of {', '.join(METHODS)}.")
     name, *rest = arguments
     cls = lookup(METHODS, name, "method")
-    both = dataclasses.make_dataclass("Train", [("run", Run), ("method", cls)], frozen=True)
-    chosen: Any = parse(both, rest, prog=f"dr3 train {name}", description=f"{cls.__doc__}\n\n{EXAMPLES}")
-    return _train(chosen.run, chosen.method)
+    both = dataclasses.make_dataclass(command.title(), [("run", run), ("method", cls)], frozen=True)
+    return parse(both, rest, prog=f"dr3 {command} {name}", description=f"{cls.__doc__}\n\n{examples}")
 
 
-def _train(run: Run, method: Any) -> int:
+def train_as_told(run: Run, method: Any) -> Any:
+    """Train what the flags say; the run."""
     from dr3.collect import load
     from dr3.regularizers.parse import parse_regularizer
     from dr3.training import train
@@ -82,12 +96,13 @@ def _train(run: Run, method: Any) -> int:
     data = load(run.data, discount=method.discount)
     if run.fraction != 1:
         data = data.subset(run.fraction, seed=0)
-    runs = train(
+    return train(
         data,
         method,
         regularizer=[parse_regularizer(word) for word in run.regularizer],
         steps=run.steps,
         seeds=run.seeds,
+        init_from=run.init_from,
         env=None if run.env == "none" else run.env,
         episodes=run.episodes,
         out=run.out,
@@ -95,8 +110,6 @@ def _train(run: Run, method: Any) -> int:
         evaluate_every=run.evaluate_every,
         chunk=run.chunk,
     )
-    _summarise(runs)
-    return 0
 
 
 def _summarise(runs: Any) -> None:
@@ -125,9 +138,9 @@ def _summarise(runs: Any) -> None:
     console.print(f"Everything is in {runs.path}", soft_wrap=True)
 
 
-def _help(methods: dict[str, type]) -> str:
+def _help(command: str, methods: dict[str, type], examples: str) -> str:
     width = max(map(len, methods))
     lines = [f"  {name:<{width}}  {(cls.__doc__ or '').strip().splitlines()[0]}" for name, cls in methods.items()]
     listed = "\n".join(lines)
-    usage = "usage: dr3 train METHOD --data DATA …\n\nmethods (dr3 train METHOD --help lists every flag):"
-    return f"{usage}\n{listed}\n\n{EXAMPLES}"
+    usage = f"usage: dr3 {command} METHOD --data DATA …\n\nmethods (dr3 {command} METHOD --help lists every flag):"
+    return f"{usage}\n{listed}\n\n{examples}"

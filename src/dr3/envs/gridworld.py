@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,7 @@ class Gridworld:
         return int(self.successors[state, action])
 
 
+@cache  # a world is frozen, and smoothing its observations takes a tenth of a second
 def gridworld(
     name: str, *, dim_obs: int = OBSERVATION_SIZE, lava: float = 0.0, matrix_only_noise: bool = False
 ) -> Gridworld:

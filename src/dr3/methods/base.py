@@ -10,12 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import jax
 from jax import Array
+from jax.flatten_util import ravel_pytree
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
-from dr3.regularizers import Regularizer
+from dr3.regularizers import GradientRegularizer, Gradients, Regularizer
 
 Info = dict[str, Array]
 
@@ -63,6 +65,10 @@ class Method(Protocol):
         """One gradient step on loss + coefficient * regularizer(backup): the new learner, and the objective it had."""
         ...
 
+    def start_from(self, learner: Any, critic: Any) -> Any:
+        """A fresh learner with another critic in the place of its own, and in that of its target network."""
+        ...
+
     def synchronise(self, learner: Any) -> Any:
         """Move the target network; called after every `synchronise_every` updates."""
         ...
@@ -90,7 +96,22 @@ def objective(
     """L(θ) = L_Alg(θ) + c0 R(θ) (section 4). Without a regularizer it is the base method's, bit for bit."""
     loss, (backup, info) = method.loss(critic, learner, batch, key)
     if regularizer is not None:
-        penalty = regularizer(backup)
-        info = {**info, f"losses/{regularizer.name}": penalty}
+        if isinstance(regularizer, GradientRegularizer):
+            penalty, notes = regularizer.weigh(backup, lambda: gradients(method, critic, batch, backup))
+        else:
+            penalty, notes = regularizer(backup), {}
+        name = f"losses/{regularizer.name.replace('-', '_')}"
+        info = {**info, name: penalty, **{f"{name}_{note}": value for note, value in notes.items()}}
         loss = loss + regularizer.coefficient * penalty
     return loss, (backup, info)
+
+
+def gradients(method: Method, critic: Any, batch: Batch, backup: Backup) -> Gradients:
+    """∇Q(s, a) and ∇Q(s', a') of every row, with respect to all parameters of the critic: for small networks."""
+
+    def of_row(observation: Array, action: Array) -> Array:
+        gradient = jax.grad(lambda critic: method.values(critic, observation[None], action[None])[0])(critic)
+        return ravel_pytree(gradient)[0]
+
+    of_rows = jax.vmap(of_row)
+    return Gradients(of_rows(batch.observations, backup.actions), of_rows(batch.next_observations, backup.next_actions))

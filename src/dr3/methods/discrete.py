@@ -16,7 +16,7 @@ from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.methods.base import Info, Spec, objective
-from dr3.networks import DiscreteCritic, Network, trunk_for
+from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
 from dr3.optimization import Adam, move
 from dr3.regularizers import Regularizer
 
@@ -24,8 +24,8 @@ from dr3.regularizers import Regularizer
 class Learner(NamedTuple):
     """All that an update changes."""
 
-    critic: DiscreteCritic
-    target: DiscreteCritic | None
+    critic: Critic
+    target: Critic | None
     optimizer: optax.OptState
 
 
@@ -53,6 +53,9 @@ class DiscreteMethod:
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the dense layers; the last one is the width of the features."""
 
+    normalise_features: bool = False
+    """Give the features unit length before the last layer: the natural rival of DR3."""
+
     error: Literal["mse", "huber"] = "mse"
     """How an error e counts: e² (Eq. 1), or Huber: e²/2 up to 1 and |e| - 1/2 beyond, as on Atari."""
 
@@ -66,32 +69,39 @@ class DiscreteMethod:
 
     def check(self) -> None:
         """Refuse what nothing can be trained with. (Not on construction: JAX also builds methods from tracers.)"""
-        _within("discount", self.discount, 0, 1)
-        _within("learning_rate", self.learning_rate, 0)
-        _within("adam_epsilon", self.adam_epsilon, 0)
-        _within("batch_size", self.batch_size, 0)
-        _within("the number of widths in hidden", len(self.hidden), 1)
+        within("discount", self.discount, 0, 1)
+        within("learning_rate", self.learning_rate, 0)
+        within("adam_epsilon", self.adam_epsilon, 0)
+        within("batch_size", self.batch_size, 0)
+        within("the number of widths in hidden", len(self.hidden), 1)
         for width in self.hidden:
-            _within("every width in hidden", width, 1)
+            within("every width in hidden", width, 1)
 
     # --- Learning ---
 
     def init(self, spec: Spec, key: Array) -> Learner:
         assert isinstance(spec.action_space, DiscreteActions)
         of_trunk, of_head = jax.random.split(key)
-        trunk = trunk_for(self.network, spec.observation_shape, self.hidden, key=of_trunk)
-        critic = DiscreteCritic.create(trunk, spec.action_space.count, key=of_head)
+        shape, normalise = spec.observation_shape, self.normalise_features
+        trunk = trunk_for(self.network, shape, self.hidden, key=of_trunk, normalise=normalise)
+        critic = self.fresh_critic(trunk, spec.action_space.count, of_head)
         return Learner(critic, None, self._adam.init(critic))
 
-    def loss(
-        self, critic: DiscreteCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
+    def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> Critic:
+        """The last layer on a fresh trunk; a subclass with another one says so here."""
+        return DiscreteCritic.create(trunk, actions, key=key)
+
+    def start_from(self, learner: Learner, critic: Critic) -> Learner:
+        """A fresh learner that knows what another critic knew: critic and target are that one, the optimizer is new."""
+        return learner._replace(critic=critic, target=None if learner.target is None else critic)
+
+    def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
         raise NotImplementedError
 
     def update(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
-        def total(critic: DiscreteCritic) -> Array:
+        def total(critic: Critic) -> Array:
             return objective(self, regularizer, critic, learner, batch, key)[0]
 
         before, gradient = jax.value_and_grad(total)(learner.critic)
@@ -114,17 +124,17 @@ class DiscreteMethod:
 
     # --- Using what was learned ---
 
-    def critic(self, learner: Learner) -> DiscreteCritic:
+    def critic(self, learner: Learner) -> Critic:
         return learner.critic
 
-    def act(self, critic: DiscreteCritic, observations: Array) -> Array:
+    def act(self, critic: Critic, observations: Array) -> Array:
         """The greedy action, the first of the best."""
         return jnp.argmax(critic.values(critic.features(observations)), axis=-1)
 
-    def values(self, critic: DiscreteCritic, observations: Array, actions: Array) -> Array:
+    def values(self, critic: Critic, observations: Array, actions: Array) -> Array:
         return chosen(critic.values(critic.features(observations)), actions)
 
-    def features(self, critic: DiscreteCritic, observations: Array, actions: Array) -> Array:
+    def features(self, critic: Critic, observations: Array, actions: Array) -> Array:
         """phi(s), whatever the action."""
         return critic.features(observations)
 
@@ -151,8 +161,8 @@ class BootstrappedMethod(DiscreteMethod):
 
     def check(self) -> None:
         super().check()
-        _within("target_period", self.target_period, 1)
-        _within("target_rate", self.target_rate, 0, 1)
+        within("target_period", self.target_period, 1)
+        within("target_rate", self.target_rate, 0, 1)
 
     def bootstrap(self, online: Array, target: Array, batch: Batch) -> Bootstrap:
         """Choose a' given Q(s', ·) of the online and of the target network, each (n, A)."""
@@ -162,34 +172,34 @@ class BootstrappedMethod(DiscreteMethod):
         learner = super().init(spec, key)
         return learner._replace(target=learner.critic)
 
-    def loss(
-        self, critic: DiscreteCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
+    def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
         assert learner.target is not None
         # Features of s' under the online critic are for regularizers and instruments (and double Q-learning); where
         # nobody asks for them the compiler drops them, so the base method does not pay.
         phi, phi_next = critic.features(batch.observations), critic.features(batch.next_observations)
-        values = chosen(critic.values(phi), batch.actions)
+        backup = self.backup(critic, learner.target, phi, phi_next, batch)
+        td = self._mean_error(backup.values - backup.targets)
+        return td, (backup, {"losses/td": td})
 
-        target = learner.target.values(learner.target.features(batch.next_observations))
-        following = self.bootstrap(critic.values(phi_next), target, batch)
+    def backup(self, critic: Critic, target: Critic, phi: Array, phi_next: Array, batch: Batch) -> Backup:
+        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critic's features."""
+        at_next = target.values(target.features(batch.next_observations))
+        following = self.bootstrap(critic.values(phi_next), at_next, batch)
         # A time-out is no terminal: it bootstraps.
         bootstraps = 1 - batch.terminals
-        targets = jax.lax.stop_gradient(batch.rewards + self.discount * bootstraps * following.values)
-
-        td = self._mean_error(values - targets)
-        backup = Backup(
+        discounts = self.discount * bootstraps
+        return Backup(
             phi=phi,
             phi_next=phi_next,
-            values=values,
+            values=chosen(critic.values(phi), batch.actions),
             next_values=following.values,
-            targets=targets,
+            targets=jax.lax.stop_gradient(batch.rewards + discounts * following.values),
             bootstraps=bootstraps,
+            discounts=discounts,
             actions=batch.actions,
             next_actions=following.actions,
             same_output=following.same_output,
         )
-        return td, (backup, {"losses/td": td})
 
     @property
     def synchronise_every(self) -> int | None:
@@ -199,7 +209,7 @@ class BootstrappedMethod(DiscreteMethod):
         return learner._replace(target=move(learner.target, learner.critic, self.target_rate))
 
 
-def _within(name: str, value: float, least: float, most: float = math.inf) -> None:
+def within(name: str, value: float, least: float, most: float = math.inf) -> None:
     if not (least <= value <= most and math.isfinite(value)):
         interval = f"at least {least}" if most == math.inf else f"between {least} and {most}"
         raise UserError(f"{name} must be {interval}, not {value}.")

@@ -17,7 +17,7 @@ from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info
 from dr3.methods.discrete import DiscreteMethod, Learner, chosen
-from dr3.networks import DiscreteCritic
+from dr3.networks import Critic
 
 
 @hyperparameters
@@ -36,16 +36,14 @@ class Supervised(DiscreteMethod):
         if data.returns_discount != self.discount:
             if not _whole_episodes(data):
                 raise UserError(
-                    f"The returns of {data.name} are discounted by {data.returns_discount}, and rows of its episodes that "
-                    f"others would need are not in it; load it with discount={self.discount}."
+                    f"The returns of {data.name} are discounted by {data.returns_discount}, and not all rows of its "
+                    f"episodes are there to compute others from; load it with discount={self.discount}."
                 )
             returns = monte_carlo_returns(data.rewards, data.episodes, self.discount)
             data = dataclasses.replace(data, returns=returns, returns_discount=self.discount)
         return data
 
-    def loss(
-        self, critic: DiscreteCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
+    def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
         phi, phi_next = critic.features(batch.observations), critic.features(batch.next_observations)
         values = chosen(critic.values(phi), batch.actions)
         regression = self._mean_error(values - batch.returns)
@@ -56,6 +54,7 @@ class Supervised(DiscreteMethod):
             next_values=chosen(critic.values(phi_next), batch.next_actions),
             targets=batch.returns,
             bootstraps=1 - batch.terminals,
+            discounts=jnp.zeros_like(batch.terminals),
             actions=batch.actions,
             next_actions=batch.next_actions,
             same_output=(batch.next_actions == batch.actions).astype(jnp.float32),

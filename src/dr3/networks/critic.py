@@ -20,6 +20,22 @@ class Trunk(Protocol):
     def layers(self) -> dict[str, Any]: ...
 
 
+class Critic(Protocol):
+    """What methods with one value per action ask of a critic."""
+
+    @property
+    def trunk(self) -> Any: ...
+
+    @property
+    def head(self) -> Any: ...
+
+    def features(self, observations: Array) -> Array: ...
+
+    def values(self, phi: Array) -> Array: ...
+
+    def layers(self) -> dict[str, Any]: ...
+
+
 class DiscreteCritic(eqx.Module):
     """Q(s, ·) = W phi(s) + b with one output per action.
 

@@ -1,5 +1,6 @@
 """The paper's own numbers: its tables as data, its hyperparameters as presets, an audit of it all."""
 
+from dr3.paper.atari import atari
 from dr3.paper.auditing import audit
 from dr3.paper.checks import Check
 from dr3.paper.presets import PRESETS, Setting, settings
@@ -15,6 +16,7 @@ __all__ = [
     "Table",
     "Value",
     "all_tables",
+    "atari",
     "audit",
     "normalise",
     "printed",

@@ -7,7 +7,6 @@ target period where the paper does not vary it, are ours. Each seed is a new dra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.collect import load
+from dr3.cores import available_cores
 from dr3.methods import DQN, SARSA, TD, Method, Supervised
 from dr3.regularizers import DR3, Regularizer
 from dr3.training import Runs, train
@@ -101,7 +101,7 @@ def findings(size: Size, out: Path, finished: Callable[[int, int], None]) -> lis
     curves = list(dict.fromkeys([*of_sample.values(), *of_period.values(), *of_dr3.values()]))  # each once, in order
     jobs = [(curve, seed) for seed in range(size.seeds) for curve in curves]
     results: Results = {curve: [] for curve in curves}
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(max_workers=available_cores()) as pool:
         runs = pool.map(lambda job: _train(*job, size, out), jobs)
         for done, ((curve, _), run) in enumerate(zip(jobs, runs, strict=True), start=1):
             results[curve].append(run)

@@ -1,28 +1,20 @@
 """Explicit terms on a Backup. A regularizer is a dataclass with a `coefficient`, called on a Backup for its penalty."""
 
-from __future__ import annotations
-
-from typing import Protocol, runtime_checkable
-
-from jax import Array
-
-from dr3.backup import Backup
+from dr3.regularizers.base import GradientRegularizer, Gradients, Regularizer
 from dr3.regularizers.dr3 import DR3
+from dr3.regularizers.feature_norm import FeatureNorm
+from dr3.regularizers.label_noise import LabelNoiseDR3
+from dr3.regularizers.srank_penalty import SrankPenalty
 
+REGULARIZERS: dict[str, type] = {cls.name: cls for cls in (DR3, LabelNoiseDR3, SrankPenalty, FeatureNorm)}
 
-@runtime_checkable
-class Regularizer(Protocol):
-    """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup)."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def coefficient(self) -> float: ...
-
-    def __call__(self, backup: Backup) -> Array: ...
-
-
-REGULARIZERS: dict[str, type] = {cls.name: cls for cls in (DR3,)}
-
-__all__ = ["DR3", "REGULARIZERS", "Regularizer"]
+__all__ = [
+    "DR3",
+    "REGULARIZERS",
+    "FeatureNorm",
+    "GradientRegularizer",
+    "Gradients",
+    "LabelNoiseDR3",
+    "Regularizer",
+    "SrankPenalty",
+]

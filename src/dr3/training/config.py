@@ -16,8 +16,9 @@ from dr3.training.evaluation import Evaluator
 from dr3.training.member import Member
 
 FORMAT = 1
-_MAY_CHANGE = ("steps",)  # a finished run is lengthened by asking for more steps
-_NOT_IN_NAME = (*_MAY_CHANGE, "metrics_every", "evaluate_every")  # their defaults follow from the steps
+# A finished run is lengthened by asking for more steps; a run that it started from may have moved.
+_MAY_CHANGE = ("steps", "init_from.run")
+_NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every")  # defaults of the latter two follow from the steps
 
 
 def resolve(
@@ -29,6 +30,7 @@ def resolve(
     metrics_every: int | None,
     evaluate_every: int | None,
     execution: str,
+    init_from: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every choice written out, defaults and all."""
     for name, value in (("steps", steps), ("metrics_every", metrics_every), ("evaluate_every", evaluate_every)):
@@ -51,6 +53,7 @@ def resolve(
         "evaluate_every": evaluate_every or max(1, steps // 20),
         "evaluation": None if evaluator is None else evaluator.describe(),
         "execution": execution,
+        **({} if init_from is None else {"init_from": init_from}),
     }
 
 

@@ -76,6 +76,9 @@ def all_finite(tree: Any) -> Array:
 
 
 @partial(jax.jit, static_argnames="spec")
-def begin(method: Method, seed: Array, spec: Any) -> Progress:
-    """A member before its first update."""
-    return Progress(method.init(spec, stream(seed, 0)), jnp.zeros((), jnp.int32), jnp.ones((), bool))
+def begin(method: Method, seed: Array, spec: Any, critic: Any = None) -> Progress:
+    """A member before its first update: with weights of its own, or with those of a `critic` that exists already."""
+    learner = method.init(spec, stream(seed, 0))
+    if critic is not None:
+        learner = method.start_from(learner, critic)
+    return Progress(learner, jnp.zeros((), jnp.int32), jnp.ones((), bool))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from dr3.cores import available_cores
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.envs import Gridworld
@@ -33,6 +33,7 @@ from dr3.training.member import Member, population
 from dr3.training.metrics import measure, probe_of
 from dr3.training.progress import Reporter, reporter
 from dr3.training.runs import Runs
+from dr3.training.start import Start
 
 SECONDS_PER_CHUNK = 1.0  # how long a stop signal may wait, and how often progress shows
 SECONDS_PER_STATE = 30.0  # how much work a kill may cost
@@ -45,6 +46,7 @@ def train(
     regularizer: Regularizer | Sequence[Regularizer | None] | None = None,
     steps: int,
     seeds: int | Sequence[int] = 1,
+    init_from: str | None = None,
     env: str | Gridworld | Evaluator | Literal["auto"] | None = "auto",
     episodes: int = 10,
     out: str | Path | None = None,
@@ -54,6 +56,9 @@ def train(
     progress: bool = True,
 ) -> Runs:
     """Train every method with every regularizer and every seed on `data`, or go on with what `out` holds of it.
+
+    `init_from` (`RUN@STEP` or `RUN@STEP:MEMBER`) lets every member start from a critic that another run has learned,
+    with a target network equal to it and a fresh optimizer; by default all start from random weights.
 
     `env` is where policies are tried: a gridworld's name (exact values), a Gymnasium id, an evaluator of your own, None
     for nowhere; "auto" takes the world that the data came from. `out` is the run folder, by default one under `runs/`
@@ -67,6 +72,7 @@ def train(
     if chunk is not None and chunk < 1:
         raise UserError(f"chunk must be at least 1, not {chunk}.")
     members = population(method, regularizer, seeds)
+    start = None if init_from is None else Start.read(init_from)
     where = data.world if env == "auto" else env
     evaluator = None if where is None else evaluator_for(where, episodes=episodes)
     config = configuration.resolve(
@@ -77,6 +83,7 @@ def train(
         metrics_every=metrics_every,
         evaluate_every=evaluate_every,
         execution=execution_on(jax.default_backend()),
+        init_from=None if start is None else start.describe(),
     )
     folder = RunFolder(out if out is not None else Path("runs") / configuration.folder_name(config))
     with folder.locked():
@@ -87,7 +94,7 @@ def train(
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
             configuration.check_same(folder.path, stored, config)
         # What cannot be trained is refused before the folder says that it is this run's.
-        training = Training(folder, config, members, data, evaluator)
+        training = Training(folder, config, members, data, evaluator, start)
         if not folder.config.exists():
             folder.write(folder.environment, describe_environment())
         folder.write(folder.config, config)
@@ -114,14 +121,20 @@ class Training:
         members: list[Member],
         data: Transitions,
         evaluator: Evaluator | None,
+        start: Start | None,
     ) -> None:
         self.folder, self.config, self.members, self.evaluator = folder, config, members, evaluator
         self.spec = configuration.spec_of(config)
+        self.start = start
         self.tables = _tables(members, data)
         self.probes = {key: probe_of(table) for key, table in self.tables.items()}
         self.table_of = [repr(member.method) for member in members]
         # What a compiled program takes as arguments: numbers on the device, so that members share one program.
         self.traced = [jax.tree.map(jnp.asarray, (m.method, m.regularizer, np.uint32(m.seed))) for m in members]
+        if start is not None:
+            for member, (method, _, seed) in zip(members, self.traced, strict=True):
+                own = jax.eval_shape(begin, method, seed, self.spec).learner
+                start.check_fits(member.method.critic(own), member.method.name)
 
     def run(self, *, chunk: int | None, show: bool) -> None:
         steps = self.config["steps"]
@@ -188,7 +201,7 @@ class Training:
         return [done[number] for number in live]
 
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(max_workers=min(len(self.members), len(os.sched_getaffinity(0))))
+        return ThreadPoolExecutor(max_workers=min(len(self.members), available_cores()))
 
     # --- What is written ---
 
@@ -259,13 +272,15 @@ class Training:
 
     def _resume(self) -> tuple[int, list[Progress], list[str]]:
         """The newest whole state, with the files cut back to it; a fresh start where there is none."""
-        fresh = [begin(method, seed, self.spec) for method, _, seed in self.traced]
+        critic = None if self.start is None else self.start.critic
+        fresh = [begin(method, seed, self.spec, critic) for method, _, seed in self.traced]
         step, broken = self.folder.latest_state()
         notes = [f"The state of step {number:,} in {self.folder.path} is damaged; it is not used." for number in broken]
         if step is None:
             # Whatever was measured at step 0 is measured again.
             self.folder.rewind(-1)
-            return 0, fresh, notes
+            # Copies, since an update takes over the arrays it is given: critic and target may be one array here.
+            return 0, jax.tree.map(jnp.array, fresh), notes
         self.folder.rewind(step)
         restored = jax.tree.map(jnp.array, self.folder.state.restore(step, fresh))
         finished = step == self.config["steps"]

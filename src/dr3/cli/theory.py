@@ -1,0 +1,165 @@
+"""`dr3 theory …`"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dr3.cli.parsing import parse
+from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from dr3.theory.checks import Check
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """Check the paper's lemmas, Theorem 3.1 and Proposition 3.2; exit 1 if anything that should hold fails."""
+
+    json: Path | None = None
+    """Write every number measured to this file."""
+
+    plots: Path | None = None
+    """Draw the pictures of docs/theory.md into this folder."""
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Train Q-learning on a gridworld and compare what the theory predicts at its checkpoints with what happens."""
+
+    json: Path | None = None
+    """Write every number measured to this file."""
+
+    plots: Path | None = None
+    """Draw the picture of docs/results/theory.md into this folder."""
+
+    seeds: int = 2
+    """How many runs."""
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(
+            "usage: dr3 theory check [--json PATH] [--plots DIR]\n"
+            "       dr3 theory watch [--json PATH] [--plots DIR] [--seeds N]\n\n"
+            "example: dr3 theory check --plots theory"
+        )
+        return 0
+    verb, *rest = arguments
+    if verb == "check":
+        return _check(parse(CheckOptions, rest, prog="dr3 theory check", description=CheckOptions.__doc__ or ""))
+    if verb == "watch":
+        return _watch(parse(WatchOptions, rest, prog="dr3 theory watch", description=WatchOptions.__doc__ or ""))
+    raise UserError(f"There is no command 'dr3 theory {verb}'; there are check and watch.")
+
+
+def _check(options: CheckOptions) -> int:
+    _refuse_missing_folder(options.json)
+    from rich.console import Console
+
+    from dr3.theory.checks import run_checks
+
+    progress = Console(stderr=True)
+    checks = run_checks(announce=lambda title: progress.print(f"checking {title} …"))
+    Console().print(_table(checks))
+    _write(options.json, [dataclasses.asdict(check) for check in checks])
+    if options.plots is not None:
+        from dr3.theory.checks.pictures import draw
+
+        for path in draw(checks, options.plots):
+            progress.print(str(path))
+    return int(any(check.passed is False for check in checks))
+
+
+def _watch(options: WatchOptions) -> int:
+    _refuse_missing_folder(options.json)
+    from rich.console import Console
+
+    from dr3.theory import float64
+    from dr3.theory.watch import CHECKPOINTS, watch
+
+    progress, rows = Console(stderr=True), []
+    with float64():
+        for seed in range(options.seeds):
+            progress.print(f"watching seed {seed} …")
+            rows += watch(CHECKPOINTS, seed=seed)
+    Console().print(_watch_table(rows))
+    _write(options.json, rows)
+    if options.plots is not None:
+        from dr3.theory.checks.pictures import draw_watch
+
+        progress.print(str(draw_watch(rows, options.plots)))
+    return 0
+
+
+def _watch_table(rows: list[dict[str, Any]]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        title="∇Q·∇Q' along Q-learning, and its change per step of TD",
+        caption="e: root mean square TD error; noise: of minibatches, with a standard error",
+        box=box.SIMPLE_HEAD,  # fits 80 columns
+        padding=(0, 1, 0, 0),
+    )
+    for name in ("seed", "step", "∇Q·∇Q'", "e", "Re λ<0", "TD itself", "noise", "predicted"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        noise = row["sgd"]
+        table.add_row(
+            str(row["seed"]),
+            str(row["step"]),
+            f"{row['dot_product']:.3g}",
+            f"{row['td_error']:.2g}",
+            f"{sum(real < 0 for real, _ in row['eigenvalues'])}/{len(row['eigenvalues'])}",
+            f"{row['td_itself']:+.1e}",
+            f"{noise['measured']:+.1e}±{noise['standard_error']:.0e}",
+            f"{noise['predicted']:+.1e}",
+        )
+    return table
+
+
+def _refuse_missing_folder(path: Path | None) -> None:
+    """Before minutes of work, not after."""
+    if path is not None and not path.resolve().parent.is_dir():
+        raise UserError(f"--json: the folder of {path} does not exist; make it first.")
+
+
+def _write(path: Path | None, value: Any) -> None:
+    if path is not None:
+        path.write_text(json.dumps(_plain(value), indent=1) + "\n")
+
+
+def _table(checks: list[Check]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="The theory, checked", title_justify="left", show_lines=True)
+    for name in ("check", "claim", "measured", "verdict"):
+        table.add_column(name, overflow="fold")
+    for check in checks:
+        table.add_row(escape(check.name), escape(check.claim), escape(check.measured), _verdict(check))
+    return table
+
+
+def _verdict(check: Check) -> str:
+    if check.passed is None:
+        return "reported"
+    if check.must_fail:
+        return "[green]fails, as it must[/]" if check.passed else "[bold red]HOLDS, but must fail[/]"
+    return "[green]pass[/]" if check.passed else "[bold red]FAIL[/]"
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no infinity: a diverged norm is null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

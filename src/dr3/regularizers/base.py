@@ -1,0 +1,39 @@
+"""What training asks of a regularizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from jax import Array
+
+from dr3.backup import Backup
+
+
+@runtime_checkable
+class Regularizer(Protocol):
+    """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def coefficient(self) -> float: ...
+
+    def __call__(self, backup: Backup) -> Array: ...
+
+
+class Gradients(NamedTuple):
+    """Per-row gradients of Q with respect to all parameters of the online critic."""
+
+    here: Array  # (n, d) ∇Q(s, a)
+    following: Array  # (n, d) ∇Q(s', a'), a' the backup's own (the likeliest, where it takes an expectation)
+
+
+@runtime_checkable
+class GradientRegularizer(Regularizer, Protocol):
+    """One that may ask for more than features, and has more to log than its penalty."""
+
+    def weigh(self, backup: Backup, gradients: Callable[[], Gradients]) -> tuple[Array, dict[str, Array]]:
+        """The penalty, and what else to log of it. `gradients` costs nothing unless it is called."""
+        ...

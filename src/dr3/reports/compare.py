@@ -1,0 +1,131 @@
+"""The same training with different regularizers, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.errors import UserError
+from dr3.notation import spell
+from dr3.reports.curves import Panel
+from dr3.stats import Interval, average_over_checkpoints, difference, improvement, mean
+from dr3.training import Runs
+
+RETURN = "evaluation/return"
+MEASURED = {
+    "dot product": "features/dot_product",
+    "cosine": "features/cosine",
+    "srank": "features/srank",
+    "mean Q": "q/data_mean",
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A return, and by how much it is above the first regularizer's: the same seeds on both sides."""
+
+    mean: float
+    gain: Interval | None  # None for the first regularizer itself
+    improvement: Interval | None  # the probability that a run with it beats one of the first regularizer
+
+
+@dataclass(frozen=True)
+class Side:
+    """What came out with one regularizer."""
+
+    regularizer: str
+    seeds: int
+    diverged: int
+    final: Score | None  # of the last checkpoint; None where policies were not tried
+    average: Score | None  # over 20 checkpoints evenly spread over training, the paper's measure of stability
+    measured: Mapping[str, float]  # medians over seeds at the end
+
+
+def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
+    """One entry for each regularizer of a population, the first one being what the others are measured against.
+
+    A member that diverged stays what it was before: it keeps the last return and the last measurements it had.
+    """
+    groups = members_by_regularizer(runs)
+    sides: list[Side] = []
+    first: dict[str, NDArray[np.float64]] = {}
+    for word, members in groups.items():
+        scores = _scores(runs, members)
+        told = {key: _score(value, first.get(key), replicates) for key, value in scores.items()}
+        first = first or scores
+        sides.append(
+            Side(
+                regularizer=word,
+                seeds=len(members),
+                diverged=sum(str(number) in runs.status["diverged"] for number in members),
+                final=told.get("final"),
+                average=told.get("average"),
+                measured={name: _last_median(runs.metrics[key][members]) for name, key in MEASURED.items()},
+            )
+        )
+    return sides
+
+
+def as_json(runs: Runs, sides: list[Side]) -> dict[str, Any]:
+    """Everything in the comparison as plain numbers."""
+    return {"run": str(runs.path), "steps": runs.status["step"], "sides": [asdict(side) for side in sides]}
+
+
+def panels(runs: Runs) -> list[Panel]:
+    """Returns over training where there are any, then the four instruments: a line for each regularizer."""
+    groups = members_by_regularizer(runs)
+    drawn = [_panel(name, runs.steps, runs.metrics[key]) for name, key in MEASURED.items()]
+    if RETURN in runs.evaluations:
+        drawn.insert(0, _panel("return", runs.evaluation_steps, runs.evaluations[RETURN]))
+    return [
+        Panel(name, name, {word: (steps, values[members]) for word, members in groups.items()}, log=log)
+        for name, steps, values, log in drawn
+    ]
+
+
+def members_by_regularizer(runs: Runs) -> dict[str, list[int]]:
+    """The numbers of the members that share a regularizer, by its word, in order."""
+    if len({repr(member.method) for member in runs.members}) > 1:
+        raise UserError(f"{runs.path} varies its method's settings; a comparison is of regularizers alone.")
+    groups: dict[str, list[int]] = {}
+    for number, member in enumerate(runs.members):
+        groups.setdefault("none" if member.regularizer is None else spell(member.regularizer), []).append(number)
+    return groups
+
+
+def _panel(name: str, steps: NDArray[Any], values: NDArray[Any]) -> tuple[str, NDArray[Any], NDArray[Any], bool]:
+    """Dot products span orders of magnitude; ReLU features keep them positive, others may not."""
+    return name, steps, values, name == "dot product" and bool(np.nanmin(values) > 0)
+
+
+def _scores(runs: Runs, members: list[int]) -> dict[str, NDArray[np.float64]]:
+    """Final and average returns, each (seeds, 1); nothing where policies were not tried."""
+    if RETURN not in runs.evaluations:
+        return {}
+    trained = runs.evaluation_steps > 0
+    curves = _carried_on(runs.evaluations[RETURN][members])[:, trained]
+    return {"final": curves[:, -1:], "average": average_over_checkpoints(curves[:, None])}
+
+
+def _score(values: NDArray[np.float64], first: NDArray[np.float64] | None, replicates: int) -> Score:
+    if first is None:
+        return Score(float(values.mean()), None, None)
+    # Every interval from a generator of its own: another regularizer in the list changes none of these numbers.
+    paired = len(values) == len(first)
+    gain = difference(values, first, mean, np.random.default_rng(0), paired=paired, replicates=replicates)
+    better = improvement(values, first, np.random.default_rng(0), paired=paired, replicates=replicates)
+    return Score(float(values.mean()), gain, better.probability)
+
+
+def _carried_on(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each row with its gaps filled by what came last before them: (members, T)."""
+    known = np.where(np.isnan(curves), 0, np.arange(curves.shape[1]))
+    return np.take_along_axis(curves, np.maximum.accumulate(known, axis=1), axis=1)
+
+
+def _last_median(curves: NDArray[np.float64]) -> float:
+    return float(np.median(_carried_on(curves)[:, -1]))
