@@ -59,6 +59,8 @@ def test_select_measures_rules_where_returns_are_known(folder, tmp_path, capsys)
     assert "rank correlation" in capsys.readouterr().out
 
 
-def test_mistakes_are_exit_code_2(tmp_path, capsys):
+def test_mistakes_are_exit_code_2(folder, tmp_path, capsys):
+    assert run(["select", str(folder)]) == 2
+    assert "--rule last, step:N" in capsys.readouterr().err
     assert run(["diagnose", str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err

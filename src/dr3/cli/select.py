@@ -25,7 +25,7 @@ class Select:
 
     examples:
 
-    dr3 select runs/first --rule healthy
+    dr3 select runs/first --rule fqe
 
     dr3 select runs/first --rule td-error --held-out validation.npz
 
@@ -35,8 +35,8 @@ class Select:
     runs: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...")]
     """Run folders."""
 
-    rule: str = "healthy"
-    """last, step:N, td-error, fqe, coadaptation, healthy, q or srank."""
+    rule: str | None = None
+    """How to choose: last, step:N, td-error, fqe, coadaptation, healthy, q or srank."""
 
     data: str | None = None
     """What the run was trained on, where it is not where it was."""
@@ -70,8 +70,10 @@ def _select(runs: Runs, options: Select) -> dict[str, Any]:
     from rich.table import Table
 
     from dr3.collect import load
-    from dr3.diagnostics import select
+    from dr3.diagnostics import PROTOCOLS, select
 
+    if options.rule is None:
+        raise UserError(f"Say by which rule: --rule {', '.join(PROTOCOLS)}; docs/results/selection.md measures them.")
     data = None if options.data is None else load(options.data, discount=runs.members[0].method.discount)
     selection = select(runs, options.rule, data, held_out=_held_out(runs, options))
     table = Table(title=str(runs.path), caption=f"Rule {selection.rule}: {selection.protocol}. No simulator was used.")

@@ -60,9 +60,7 @@ class Selection:
         }
 
 
-def select(
-    runs: Runs, rule: str = "healthy", data: Transitions | None = None, *, held_out: Transitions | None = None
-) -> Selection:
+def select(runs: Runs, rule: str, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Selection:
     """Choose a checkpoint of every member by a rule of `PROTOCOLS`, and record it in the run as `selection.json`.
 
     The initial weights are no candidate. Nothing here acts in a world or reads an evaluation.
