@@ -31,8 +31,13 @@ lint: .venv/dev
 types: .venv/dev
 	.venv/bin/ty check
 
-unit: .venv/dev
+unit: .venv/dev $(if $(TORCH),.venv/torch)
 	.venv/bin/pytest -n auto
+
+# `make test TORCH=1` tests the integrations too. Without their dependencies: d3rlpy pins another Gymnasium than ours.
+.venv/torch: .venv/dev requirements-torch.txt
+	.venv/bin/python $(PIP) --no-deps --requirement requirements-torch.txt
+	touch $@
 
 # Peers live in an environment of their own: their pins do not agree with ours.
 .venv-peers/ready: benchmarks/peers/requirements.txt

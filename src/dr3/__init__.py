@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dr3.collect.replay import collect_dqn
     from dr3.data import Transitions
     from dr3.errors import UserError
+    from dr3.integrations import diagnose
     from dr3.methods import CQL, DQN, REM, SARSA, TD, Supervised
     from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, SrankPenalty
     from dr3.training import Runs, digest, train
@@ -39,6 +40,7 @@ _HOMES = {
     "Transitions": "dr3.data",
     "UserError": "dr3.errors",
     "collect_dqn": "dr3.collect.replay",
+    "diagnose": "dr3.integrations",
     "digest": "dr3.training",
     "load": "dr3.collect",
     "train": "dr3.training",
@@ -59,6 +61,7 @@ __all__ = [
     "Transitions",
     "UserError",
     "collect_dqn",
+    "diagnose",
     "digest",
     "load",
     "open",

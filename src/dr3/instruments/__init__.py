@@ -1,6 +1,31 @@
-"""Instruments: small pure functions of the arrays in a Backup, each with its definition."""
+"""Instruments: small pure functions of plain arrays, each with its definition."""
 
+from dr3.instruments.activity import dead_features, dormant_features
 from dr3.instruments.features import cosine, dot_product, norm
-from dr3.instruments.rank import srank
+from dr3.instruments.rank import effective_rank, numerical_rank, pca_rank, srank, stable_rank, threshold_rank
+from dr3.instruments.stability import GradientProducts, Stability, co_adaptation_ratio, last_layer_products, stability
+from dr3.instruments.values import ReturnBounds, ValueStatistics, return_bounds, td_error, value_statistics
 
-__all__ = ["cosine", "dot_product", "norm", "srank"]
+__all__ = [
+    "GradientProducts",
+    "ReturnBounds",
+    "Stability",
+    "ValueStatistics",
+    "co_adaptation_ratio",
+    "cosine",
+    "dead_features",
+    "dormant_features",
+    "dot_product",
+    "effective_rank",
+    "last_layer_products",
+    "norm",
+    "numerical_rank",
+    "pca_rank",
+    "return_bounds",
+    "srank",
+    "stability",
+    "stable_rank",
+    "td_error",
+    "threshold_rank",
+    "value_statistics",
+]

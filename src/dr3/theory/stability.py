@@ -8,44 +8,14 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from dr3 import instruments
+from dr3.instruments import Stability
 from dr3.theory.grams import Grams
 
 
-@dataclass(frozen=True)
-class Stability:
-    """What the nonzero spectrum of G, an n x n eigenvalue problem, says about a fixed point."""
-
-    eigenvalues: NDArray[np.complex128]  # nonzero λ(G) = λ(K), by decreasing modulus
-    smallest_real_part: float
-    condition_one: bool  # Re λ > 0 for all of them (the zeros of overparameterisation are allowed)
-    largest_step: float  # |1 - ηλ| < 1 for all λ iff 0 < η < this; 0 where condition (1) fails
-
-    def contracts(self, eta: float) -> bool:
-        """Whether I - ηG contracts on Range(G): condition (1) and η < min 2 Re λ / |λ|² (errata 10)."""
-        return 0 < eta < self.largest_step
-
-    def spectral_radius(self, eta: float) -> float:
-        """max |1 - ηλ| over the nonzero λ."""
-        return float(np.abs(1 - eta * self.eigenvalues).max())
-
-
 def stability(grams: Grams, *, tolerance: float | None = None) -> Stability:
-    """Of a fixed point (all e_i = 0), for a network of any size. Away from one it describes the part of G without e_i.
-
-    K is read on Range(J) alone, where its eigenvalues are G's nonzero ones; what repeated samples add are zeros.
-    tolerance: directions of JJᵀ below it times the largest count as repeats; n·eps unless given.
-    """
-    same, K = np.asarray(grams.same), np.asarray(grams.K)
-    sizes, vectors = np.linalg.eigh(same)
-    tolerance = len(same) * np.finfo(same.dtype).eps if tolerance is None else tolerance
-    basis = vectors[:, sizes > tolerance * sizes[-1]]
-    if basis.shape[1] == 0:
-        return Stability(np.zeros(0, np.complex128), 0.0, True, np.inf)
-    eigenvalues = np.linalg.eigvals(basis.T @ K @ basis).astype(np.complex128)
-    eigenvalues = eigenvalues[np.argsort(-np.abs(eigenvalues))]
-    smallest = float(eigenvalues.real.min())
-    step = float((2 * eigenvalues.real / np.abs(eigenvalues) ** 2).min()) if smallest > 0 else 0.0
-    return Stability(eigenvalues, smallest, smallest > 0, step)
+    """`instruments.stability` of a problem's Gram matrices."""
+    return instruments.stability(np.asarray(grams.same), np.asarray(grams.K), tolerance=tolerance)
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dr3.data.transitions import DiscreteActions
+from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.training import config as configuration
 from dr3.training.folder import RunFolder, read_lines
 from dr3.training.loop import begin
 from dr3.training.member import Member, differences
+
+if TYPE_CHECKING:
+    from dr3.diagnostics import Health
 
 
 class Runs:
@@ -120,6 +123,13 @@ class Runs:
     ) -> NDArray[Any]:
         """phi(s, a): (n, d)."""
         return self._call("features", member, step, observations, actions)
+
+    def health(self, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Health:
+        """What is wrong with the critics, since which step, and what to try: `print(runs.health())`."""
+        # The doctor reads run folders, so it lives above this module; only this shortcut looks up at it.
+        from dr3.diagnostics import health
+
+        return health(self, data, held_out=held_out)
 
     def _call(
         self, function: str, member: int, step: int | None, observations: ArrayLike, *more: ArrayLike

@@ -1,0 +1,8 @@
+"""The critic's doctor: measure a critic, say what is wrong with it, choose a checkpoint without a simulator."""
+
+from dr3.diagnostics.checks import Thresholds
+from dr3.diagnostics.health import Health, Verdict, health
+from dr3.diagnostics.measure import Measurements, measure
+from dr3.diagnostics.selection import PROTOCOLS, Selection, select
+
+__all__ = ["PROTOCOLS", "Health", "Measurements", "Selection", "Thresholds", "Verdict", "health", "measure", "select"]

@@ -1,0 +1,176 @@
+"""The signs of an unhealthy critic: each a condition on what was measured, its words, and what to try next.
+
+A check sees one member: (T,) columns by name, over all checkpoints. It answers where its condition holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Columns = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """From which point on something counts as a sign. They were set before anything was measured with them."""
+
+    growth: float = 10.0
+    """Co-adaptation: how many times feature dot products have grown …"""
+
+    level: float = 2.0
+    """… since a checkpoint from which the size of the mean Q has changed by no more than this factor."""
+
+    ratio: float = 1.0
+    """Co-adaptation: γ Σ φ·φ' / Σ φ·φ from which on linear TD does not converge (Proposition 3.2)."""
+
+    outside: float = 0.05
+    """Divergence: share of Q-values beyond what any policy could earn (each with 5 % of slack)."""
+
+    rank_share: float = 0.25
+    """Rank collapse: srank at most this share of its largest value at any earlier checkpoint, the initial one aside."""
+
+    dead: float = 0.9
+    """Dead features: share of the features that are zero on every row."""
+
+    margin: float = 1e-4
+    """Unstable spectrum: how far, relative to the largest modulus, an eigenvalue lies in the unstable half-plane."""
+
+    error_growth: float = 10.0
+    """Generalisation: how many times the held-out TD error has grown since its smallest value."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Where a condition holds, and what to say about it at checkpoint number t."""
+
+    name: str
+    holds: NDArray[np.bool_]  # (T,)
+    sentence: Callable[[int], str]
+    evidence: Callable[[int], dict[str, Any]]
+
+
+def co_adaptation(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """Dot products that grow while Q does not, or a ratio at which linear TD cannot converge."""
+    dots, ratio = of["features/dot_product"], of["features/co_adaptation"]
+    since = _reference(dots, of.get("q/mean"), limit.level)
+    growth = np.divide(dots, dots[since], out=np.ones_like(dots), where=dots[since] > 0)
+    grown = growth >= limit.growth
+
+    def sentence(t: int) -> str:
+        if grown[t]:
+            level = " while Q stayed level" if "q/mean" in of else ""
+            grew = f"Feature dot products have grown {growth[t]:.0f}x since step {steps[since[t]]:,}"
+            return f"{grew}{level}: co-adaptation."
+        return (
+            f"γ Σ φ·φ' is {ratio[t]:.2f} times Σ φ·φ: linear TD on these features does not converge (Proposition 3.2): "
+            "co-adaptation."
+        )
+
+    def evidence(t: int) -> dict[str, Any]:
+        return {"dot_product": dots[t], "growth": growth[t], "since": steps[since[t]], "ratio": ratio[t]}
+
+    return Sign("co-adaptation", grown | (ratio >= limit.ratio), sentence, evidence)
+
+
+def divergence(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """Q-values that no policy could earn."""
+    outside, most, least = of["q/outside"], of["q/most"], of["q/least"]
+    high, low = of["q/largest_return"], of["q/lowest_return"]
+
+    def sentence(t: int) -> str:
+        if not np.isfinite(of["q/mean"][t]):
+            return "Q is no longer a finite number: divergence."
+        if most[t] - high[t] >= low[t] - least[t]:
+            return f"Q reaches {most[t]:.3g}, above the largest possible return, {high[t]:.3g}: divergence."
+        return f"Q falls to {least[t]:.3g}, below the lowest possible return, {low[t]:.3g}: divergence."
+
+    def evidence(t: int) -> dict[str, Any]:
+        return {"outside": outside[t], "most": most[t], "least": least[t], "largest_return": high[t]}
+
+    return Sign("divergence", outside > limit.outside, sentence, evidence)
+
+
+def rank_collapse(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """Features that use few of the directions they once used."""
+    rank = of["rank/srank"]
+    trained = np.where(steps > 0, rank, np.nan)
+    best = np.fmax.accumulate(trained)
+
+    def sentence(t: int) -> str:
+        return f"srank has fallen from {best[t]:.0f} to {rank[t]:.0f}: rank collapse."
+
+    return Sign(
+        "rank collapse", rank <= limit.rank_share * best, sentence, lambda t: {"srank": rank[t], "was": best[t]}
+    )
+
+
+def dead_features(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """Features that are zero on all the data."""
+    dead = of["features/dead"]
+    return Sign(
+        "dead features",
+        dead >= limit.dead,
+        lambda t: f"{dead[t]:.0%} of the features are zero on every row: dead features.",
+        lambda t: {"dead": dead[t]},
+    )
+
+
+def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """A direction in which TD-learning moves away from where it is, whatever the step size."""
+    which = "all" if "spectrum/all/margin" in of else "last_layer"
+    margin = of[f"spectrum/{which}/margin"]
+    words = "all parameters" if which == "all" else "the last layer"
+
+    def sentence(t: int) -> str:
+        return (
+            f"An eigenvalue of K = (J - γJ')Jᵀ over {words} lies in the unstable half-plane (margin {margin[t]:.1e}): "
+            "no step size makes TD-learning stable here."
+        )
+
+    return Sign("unstable spectrum", margin < -limit.margin, sentence, lambda t: {"margin": margin[t], "of": which})
+
+
+def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """A critic that predicts ever worse on episodes it has not seen."""
+    error = of["td/held_out_error"]
+    least = np.fmin.accumulate(error)
+
+    def sentence(t: int) -> str:
+        return f"The TD error on held-out episodes has grown {error[t] / least[t]:.0f}x from {least[t]:.3g}."
+
+    holds = error >= limit.error_growth * least
+    return Sign("held-out error", holds & (least > 0), sentence, lambda t: {"error": error[t], "was": least[t]})
+
+
+# Each with the columns it needs.
+CHECKS: tuple[tuple[Callable[[NDArray[np.int64], Columns, Thresholds], Sign], str], ...] = (
+    (divergence, "q/outside"),
+    (co_adaptation, "features/dot_product"),
+    (unstable_spectrum, "spectrum/last_layer/margin"),
+    (rank_collapse, "rank/srank"),
+    (dead_features, "features/dead"),
+    (held_out_error, "td/held_out_error"),
+)
+
+
+def signs(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> list[Sign]:
+    """Every check whose columns were measured."""
+    return [check(steps, of, limit) for check, needed in CHECKS if needed in of]
+
+
+def _reference(dots: NDArray[np.float64], q: NDArray[np.float64] | None, level: float) -> NDArray[np.int64]:
+    """For each checkpoint the earlier one with the smallest dot product at which Q was as large as now: (T,)."""
+    since = np.arange(len(dots))
+    for t in range(len(dots)):
+        allowed = np.ones(t + 1, bool)
+        if q is not None:
+            size, now = np.abs(q[: t + 1]), np.abs(q[t])
+            allowed = (size * level >= now) & (size <= level * now)
+        allowed[t] = True
+        since[t] = np.flatnonzero(allowed)[np.argmin(dots[: t + 1][allowed])]
+    return since

@@ -1,0 +1,162 @@
+"""From measurements to verdicts in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.transitions import Transitions
+from dr3.diagnostics.checks import Columns, Thresholds, signs
+from dr3.diagnostics.measure import Measurements, measure
+from dr3.notation import spell
+from dr3.regularizers import DR3, Regularizer
+from dr3.training import Runs
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One thing that is wrong with a critic now."""
+
+    name: str
+    since: int  # the first step from which it has held at every checkpoint
+    sentence: str
+    evidence: dict[str, Any]
+    advice: str  # what to try next
+
+    def __str__(self) -> str:
+        return f"{self.sentence} Since step {self.since:,}."
+
+
+@dataclass(frozen=True)
+class MemberHealth:
+    """The verdicts on one member at its last checkpoint, the gravest first."""
+
+    label: str
+    verdicts: list[Verdict]
+    unhealthy: NDArray[np.bool_] = field(repr=False)  # (T,) whether any sign showed, at each checkpoint
+
+    @property
+    def healthy(self) -> bool:
+        return not self.verdicts
+
+    def __str__(self) -> str:
+        lines = [str(verdict) for verdict in self.verdicts] or ["Healthy: none of the signs shows."]
+        advice = {verdict.advice: None for verdict in self.verdicts}  # each once, in order
+        return "\n".join(f"  {line}" for line in (*lines, *advice))
+
+
+@dataclass(frozen=True)
+class Health:
+    """The health of every member of a run."""
+
+    members: list[MemberHealth]
+    measurements: Measurements = field(repr=False)
+    thresholds: Thresholds
+
+    @property
+    def healthy(self) -> bool:
+        return all(member.healthy for member in self.members)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{member.label}\n{member}" for member in self.members)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the curves, as JSON can hold it."""
+        return {
+            "healthy": self.healthy,
+            "step": int(self.measurements.steps[-1]),
+            "probe_rows": self.measurements.rows,
+            "members": [
+                {"member": one.label, "healthy": one.healthy, "verdicts": [_plain(asdict(v)) for v in one.verdicts]}
+                for one in self.members
+            ],
+            "thresholds": asdict(self.thresholds),
+        }
+
+
+def health(
+    runs: Runs,
+    data: Transitions | None = None,
+    *,
+    held_out: Transitions | None = None,
+    thresholds: Thresholds | None = None,
+) -> Health:
+    """Measure every checkpoint of every member and say what is wrong, since when, and what to try.
+
+    A verdict is about the last checkpoint. For `data` and `held_out` see `measure`; without held-out episodes nothing
+    is said about the held-out error.
+    """
+    measured = measure(runs, data, held_out=held_out)
+    members = [
+        (label_of(runs, number), member.regularizer, runs.status["diverged"].get(str(number)))
+        for number, member in enumerate(runs.members)
+    ]
+    return judge(measured, members, thresholds or Thresholds())
+
+
+def judge(
+    measured: Measurements, members: Sequence[tuple[str, Regularizer | None, int | None]], thresholds: Thresholds
+) -> Health:
+    """The verdicts on each member, given as its label, its regularizer, and the step at which it was frozen, if any."""
+    judged = []
+    for number, (label, regularizer, frozen) in enumerate(members):
+        verdicts, unhealthy = judge_member(measured.steps, measured.of(number), thresholds, regularizer)
+        if frozen is not None:
+            advice = _advice("divergence", measured.steps, unhealthy, regularizer)
+            sentence = "The loss or the weights were no longer finite, and training stopped: divergence."
+            verdicts.insert(0, Verdict("not finite", frozen, sentence, {"step": frozen}, advice))
+        judged.append(MemberHealth(label, verdicts, unhealthy))
+    return Health(judged, measured, thresholds)
+
+
+def judge_member(
+    steps: NDArray[np.int64], of: Columns, thresholds: Thresholds, regularizer: Regularizer | None = None
+) -> tuple[list[Verdict], NDArray[np.bool_]]:
+    """The signs that show at the last checkpoint, and at which checkpoints any showed."""
+    found = signs(steps, of, thresholds)
+    unhealthy = np.any([sign.holds for sign in found], axis=0)
+    last = len(steps) - 1
+    verdicts = []
+    for sign in found:
+        if sign.holds[last]:
+            absent = np.flatnonzero(~sign.holds)
+            start = int(absent[-1]) + 1 if len(absent) else 0
+            advice = _advice(sign.name, steps, unhealthy, regularizer)
+            verdicts.append(Verdict(sign.name, int(steps[start]), sign.sentence(last), sign.evidence(last), advice))
+    return verdicts, unhealthy
+
+
+def label_of(runs: Runs, number: int) -> str:
+    """`dqn, regularizer none, seed 0`: what tells a member of a run from the others."""
+    words = [f"{key} {value}" for key, value in runs.labels[number].items()]
+    return ", ".join([runs.members[number].method.name, *words])
+
+
+def _advice(name: str, steps: NDArray[np.int64], unhealthy: NDArray[np.bool_], regularizer: Regularizer | None) -> str:
+    healthy = steps[~unhealthy & (steps > 0)]
+    earlier = f"use the checkpoint of step {healthy[-1]:,}, the last without a sign" if len(healthy) else None
+    return f"Try: {'; or '.join(filter(None, (_remedy(name, regularizer), earlier)))}."
+
+
+def _remedy(name: str, regularizer: Regularizer | None) -> str:
+    if name == "dead features":
+        return "a smaller learning rate"
+    if isinstance(regularizer, DR3):
+        now = regularizer.coefficient
+        return f"a smaller learning rate, or another DR3 coefficient than {now:g}, {now / 3:.1g} or {now * 3:.1g} first"
+    if regularizer is not None:
+        return f"another coefficient than that of {spell(regularizer)}"
+    return f"DR3 (--regularizer {spell(DR3())}), with a few coefficients around that one"
+
+
+def _plain(value: Any) -> Any:
+    """numpy's numbers as Python's, and null for what is not finite: JSON knows neither."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,153 @@
+"""Every instrument, for one critic and over all checkpoints of a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3 import instruments
+from dr3.collect import load
+from dr3.data.transitions import Transitions
+from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products, probe_of
+from dr3.errors import UserError
+from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
+from dr3.training import Runs
+
+# Directions of JJᵀ below this share of the largest are float32 rounding: of features, which are products' factors, and
+# of gradient products, which are themselves computed in float32.
+_FEATURES_TOLERANCE, _PRODUCTS_TOLERANCE = 1e-10, 1e-5
+
+RANKS = {
+    "rank/srank": instruments.srank,
+    "rank/pca": instruments.pca_rank,
+    "rank/effective": instruments.effective_rank,
+    "rank/stable": instruments.stable_rank,
+    "rank/threshold": instruments.threshold_rank,
+    "rank/numerical": instruments.numerical_rank,
+}
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Every instrument by name at some steps of some members."""
+
+    steps: NDArray[np.int64]  # (T,)
+    columns: dict[str, NDArray[np.float64]]  # (members, T); a name that does not apply is left out
+    rows: int  # how many transitions it was measured on
+
+    def of(self, member: int) -> dict[str, NDArray[np.float64]]:
+        """The columns of one member: (T,)."""
+        return {name: values[member] for name, values in self.columns.items()}
+
+
+def bounds_of(data: Transitions, discount: float, horizon: int | None = None) -> ReturnBounds:
+    """The returns that the data's rewards allow. Where nothing was ever logged to end, nothing ends."""
+    return return_bounds(data.rewards, discount, ends=bool(data.terminals.any()), horizon=horizon)
+
+
+def measure_answers(answers: Answers, bounds: ReturnBounds | None) -> dict[str, float]:
+    """Every instrument that needs no gradients; what needs values, or bounds on them, only where there are some."""
+    bootstraps = (answers.discounts > 0).astype(np.float64)
+    sides = (answers.phi, answers.phi_next, bootstraps)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = {
+            "features/dot_product": float(instruments.dot_product(*sides)),
+            "features/cosine": float(instruments.cosine(*sides)),
+            "features/norm": float(instruments.norm(answers.phi).mean()),
+            "features/norm_next": float(instruments.norm(answers.phi_next).mean()),
+            "features/co_adaptation": instruments.co_adaptation_ratio(answers.phi, answers.phi_next, answers.discounts),
+            "features/dead": instruments.dead_features(answers.phi),
+            "features/dormant": instruments.dormant_features(answers.phi),
+            **{name: float(rank(answers.phi)) for name, rank in RANKS.items()},
+            **_last_layer_spectrum(answers),
+        }
+        if answers.values is not None and bounds is not None:
+            q = instruments.value_statistics(answers.values, bounds)
+            found |= {f"q/{name}": value for name, value in q._asdict().items()}
+            found |= {"q/lowest_return": bounds.low, "q/largest_return": bounds.high}
+        if answers.values is not None and answers.next_values is not None:
+            found["td/error"] = td_error_of(answers)
+    return found
+
+
+def td_error_of(answers: Answers) -> float:
+    assert answers.values is not None
+    assert answers.next_values is not None
+    return instruments.td_error(answers.values, answers.rewards, answers.next_values, answers.discounts)
+
+
+def measure(
+    runs: Runs,
+    data: Transitions | None = None,
+    *,
+    held_out: Transitions | None = None,
+    steps: Sequence[int] | None = None,
+    gradients: bool = True,
+) -> Measurements:
+    """Measure every member at every checkpoint, or at those of `steps`.
+
+    `data` is what the run was trained on; without it, it is loaded again from where the run says it came from. Episodes
+    that were `held_out` of training give `td/held_out_error`. `gradients` adds the spectrum over all parameters, the
+    one instrument that takes longer than a moment.
+    """
+    data = training_data(runs, data)
+    steps = list(steps) if steps is not None else runs.checkpoints
+    found: list[list[dict[str, float]]] = [[] for _ in runs.members]
+    for step in steps:
+        for number, critic in enumerate(runs.critics(step)):
+            method = runs.members[number].method
+            probe = probe_of(method.prepare(data))
+            row = measure_answers(answers_of(method, critic, probe), bounds_of(data, method.discount))
+            if held_out is not None:
+                row["td/held_out_error"] = td_error_of(answers_of(method, critic, probe_of(held_out)))
+            if gradients:
+                few = probe_of(probe, SPECTRUM_SIZE)
+                products = parameter_products(method, critic, few)
+                row |= _spectrum("all", products, discounts_of(method, few), _PRODUCTS_TOLERANCE)
+            found[number].append(row)
+    names = list(found[0][0]) if steps else []
+    columns = {name: np.array([[row[name] for row in rows] for rows in found], np.float64) for name in names}
+    return Measurements(np.array(steps, np.int64), columns, min(len(data), len(probe_of(data))))
+
+
+def training_data(runs: Runs, data: Transitions | None = None) -> Transitions:
+    """What the run was trained on: as given, or loaded again from its source; either way checked by its fingerprint."""
+    stored: dict[str, Any] = runs.config["data"]
+    if data is None:
+        if stored["source"] is None:
+            raise UserError(f"{runs.path} does not say where its data came from; give the data it was trained on.")
+        data = load(stored["source"], discount=runs.members[0].method.discount)
+    if data.fingerprint() != stored["fingerprint"]:
+        raise UserError(
+            f"{data.name} ({len(data)} rows) is not what {runs.path} was trained on ({stored['name']}, "
+            f"{stored['rows']} rows): their fingerprints differ; give the same table, cut in the same way."
+        )
+    return data
+
+
+def _last_layer_spectrum(answers: Answers) -> dict[str, float]:
+    rows = slice(None) if len(answers.phi) <= SPECTRUM_SIZE else _few(len(answers.phi))
+    tie = {}
+    if answers.rows_per_action:
+        tie = {"actions": answers.actions[rows], "next_actions": answers.next_actions[rows]}
+    products = instruments.last_layer_products(answers.phi[rows], answers.phi_next[rows], **tie)
+    return _spectrum("last_layer", products, answers.discounts[rows], _FEATURES_TOLERANCE)
+
+
+def _few(rows: int) -> NDArray[np.int64]:
+    return np.sort(np.random.default_rng(0).choice(rows, SPECTRUM_SIZE, replace=False))
+
+
+def _spectrum(
+    which: str, products: GradientProducts, discounts: NDArray[np.float64], tolerance: float
+) -> dict[str, float]:
+    names = ("smallest_real_part", "margin", "largest_step")
+    if not (np.isfinite(products.same).all() and np.isfinite(products.across).all()):
+        return {f"spectrum/{which}/{name}": math.nan for name in names}
+    found = stability(products.same, products.K(discounts), tolerance=tolerance)
+    return {f"spectrum/{which}/{name}": float(getattr(found, name)) for name in names}

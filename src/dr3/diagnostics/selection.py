@@ -1,0 +1,167 @@
+"""Choosing a checkpoint without a simulator, by a rule that is declared before anyone looks at returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.transitions import Transitions
+from dr3.diagnostics.checks import Thresholds, co_adaptation, signs
+from dr3.diagnostics.fqe import FQE, fqe_values
+from dr3.diagnostics.health import label_of
+from dr3.diagnostics.measure import Measurements, measure, training_data
+from dr3.errors import UserError
+from dr3.training import Runs
+
+Floats = NDArray[np.float64]
+
+PROTOCOLS = {
+    "last": "the last checkpoint",
+    "step:N": "the checkpoint of step N",
+    "td-error": "the smallest TD error on held-out episodes, or on the training data where none were held out",
+    "fqe": "the largest value of its greedy policy by fitted Q evaluation on the training data",
+    "coadaptation": "the last checkpoint before feature dot products passed twice their smallest value "
+    "since Q was at its present size, or Proposition 3.2's ratio",
+    "healthy": "the last checkpoint at which no sign of ill health shows",
+    "q": "the largest mean Q",
+    "srank": "the largest srank",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which checkpoint of one member a rule takes."""
+
+    member: str
+    step: int
+    scores: Floats  # (T,) by which the rule ranks the checkpoints; the largest is best, the latest of equals is taken
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A declared protocol and what it chose."""
+
+    rule: str
+    protocol: str
+    steps: NDArray[np.int64]  # (T,) the checkpoints there were to choose from
+    choices: list[Choice]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "protocol": self.protocol,
+            "simulator": False,
+            "steps": self.steps.tolist(),
+            "members": [{"member": c.member, "step": c.step, "scores": _finite(c.scores)} for c in self.choices],
+        }
+
+
+def select(runs: Runs, rule: str, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Selection:
+    """Choose a checkpoint of every member by a rule of `PROTOCOLS`, and record it in the run as `selection.json`.
+
+    The initial weights are no candidate. Nothing here acts in a world or reads an evaluation.
+    """
+    steps = [step for step in runs.checkpoints if step > 0]
+    scores = scores_of(runs, [rule], steps, data, held_out)[rule]
+    chosen = [Choice(label_of(runs, n), steps[best(of)], of) for n, of in enumerate(scores)]
+    selection = Selection(rule, protocol_of(rule), np.array(steps), chosen)
+    runs.folder.write(runs.path / "selection.json", selection.to_json())
+    return selection
+
+
+def scores_of(
+    runs: Runs,
+    rules: Sequence[str],
+    steps: list[int],
+    data: Transitions | None = None,
+    held_out: Transitions | None = None,
+) -> dict[str, Floats]:
+    """What each rule thinks of each checkpoint: {rule: (members, T)}. Measured once for all rules."""
+    for rule in rules:
+        protocol_of(rule)
+    if not steps:
+        raise UserError(f"{runs.path} has no checkpoint after the initial one to choose.")
+    measured = None
+    if any(rule in _MEASURED for rule in rules):
+        measured = measure(runs, data, held_out=held_out, steps=steps, gradients="healthy" in rules)
+    return {rule: _scores(runs, rule, steps, data, measured) for rule in rules}
+
+
+def best(scores: Floats) -> int:
+    """The index of the largest score, the latest of equals; a score that is not a number is no score."""
+    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    return int(np.flatnonzero(ranked == ranked.max())[-1])
+
+
+def protocol_of(rule: str) -> str:
+    """The rule in words, or one sentence that lists the rules there are."""
+    name, _, number = rule.partition(":")
+    if name == "step" and number.isdigit():
+        return PROTOCOLS["step:N"].replace("N", f"{int(number):,}")
+    if rule not in PROTOCOLS or rule == "step:N":
+        raise UserError(f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}.")
+    return PROTOCOLS[rule]
+
+
+def _scores(runs: Runs, rule: str, steps: list[int], data: Transitions | None, measured: Measurements | None) -> Floats:
+    if rule == "last":
+        return np.tile(np.array(steps, np.float64), (len(runs), 1))
+    if rule.startswith("step:"):
+        wanted = int(rule.removeprefix("step:"))
+        if wanted not in steps:
+            raise UserError(f"{runs.path} has no checkpoint of step {wanted}; it has {steps}.")
+        return np.tile((np.array(steps) == wanted).astype(np.float64), (len(runs), 1))
+    if rule == "fqe":
+        table = training_data(runs, data)
+        critics = [runs.critics(step) for step in steps]
+        return np.stack(
+            [fqe_values([of[n] for of in critics], m.method, table, FQE()) for n, m in enumerate(runs.members)]
+        )
+    assert measured is not None
+    return _MEASURED[rule](measured)
+
+
+def _td_error(measured: Measurements) -> Floats:
+    return -measured.columns.get("td/held_out_error", measured.columns["td/error"])
+
+
+def _before_co_adaptation(measured: Measurements) -> Floats:
+    """The step as long as no sign has shown; below all of these, and falling with the growth, from then on."""
+    limit = Thresholds(growth=2.0)
+    found = [co_adaptation(measured.steps, measured.of(n), limit) for n in range(_members(measured))]
+    return np.stack([_until(measured.steps, sign.holds) for sign in found])
+
+
+def _healthy(measured: Measurements) -> Floats:
+    rows = []
+    for number in range(_members(measured)):
+        found = signs(measured.steps, measured.of(number), Thresholds())
+        # Unlike the turning point of the dot products, a sign can pass: the latest checkpoint without any is taken.
+        rows.append(np.where(np.any([sign.holds for sign in found], axis=0), -measured.steps, measured.steps))
+    return np.stack(rows).astype(np.float64)
+
+
+def _until(steps: NDArray[np.int64], holds: NDArray[np.bool_]) -> Floats:
+    shown = np.maximum.accumulate(holds)
+    return np.where(shown, -steps, steps).astype(np.float64)
+
+
+def _members(measured: Measurements) -> int:
+    return len(measured.columns["features/dot_product"])
+
+
+_MEASURED: dict[str, Callable[[Measurements], Floats]] = {
+    "td-error": _td_error,
+    "coadaptation": _before_co_adaptation,
+    "healthy": _healthy,
+    "q": lambda measured: measured.columns["q/mean"],
+    "srank": lambda measured: measured.columns["rank/srank"],
+}
+
+
+def _finite(scores: Floats) -> list[float | None]:
+    return [float(score) if np.isfinite(score) else None for score in scores]

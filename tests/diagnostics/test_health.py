@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dr3.diagnostics import Measurements, Thresholds
+from dr3.diagnostics.health import judge, judge_member
+from dr3.regularizers import DR3
+
+STEPS = np.array([0, 10, 20, 30, 40])
+WELL = {
+    "features/dot_product": [1.0, 5, 6, 6, 6],
+    "features/co_adaptation": [0.2, 0.5, 0.5, 0.5, 0.5],
+    "q/mean": [0.0, 4, 5, 5, 5],
+    "q/outside": [0.0, 0, 0, 0, 0],
+    "q/most": [0.0, 8, 9, 9, 9],
+    "q/least": [0.0, 1, 1, 1, 1],
+    "q/largest_return": [10.0] * 5,
+    "q/lowest_return": [0.0] * 5,
+    "rank/srank": [20.0, 12, 12, 11, 11],
+    "features/dead": [0.1] * 5,
+    "spectrum/last_layer/margin": [0.1] * 5,
+}
+
+
+def columns(**changed):
+    named = {name.replace("__", "/"): values for name, values in changed.items()}
+    return {name: np.array(values, float) for name, values in {**WELL, **named}.items()}
+
+
+def verdicts(of, **options):
+    return judge_member(STEPS, of, Thresholds(), **options)[0]
+
+
+def only(of, **options):
+    (verdict,) = verdicts(of, **options)
+    return verdict
+
+
+def test_a_healthy_member_has_no_verdict():
+    assert verdicts(columns()) == []
+
+
+def test_growing_dot_products_with_a_level_q_are_co_adaptation():
+    found = only(columns(features__dot_product=[1, 5, 6, 60, 240]))
+    assert found.name == "co-adaptation"
+    assert found.since == 30  # 60 is ten times 6, but 12 times the 5 of step 10
+    assert found.sentence == ("Feature dot products have grown 48x since step 10 while Q stayed level: co-adaptation.")
+
+
+def test_dot_products_may_grow_with_q():
+    assert verdicts(columns(features__dot_product=[1, 2, 6, 18, 54], q__mean=[0, 1, 3, 9, 27])) == []
+
+
+def test_the_ratio_of_proposition_3_2_is_co_adaptation_by_itself():
+    found = only(columns(features__co_adaptation=[0.2, 0.9, 1.1, 0.9, 1.0]))
+    assert found.since == 40
+    assert "Proposition 3.2" in found.sentence
+
+
+def test_q_that_no_policy_could_earn_is_divergence():
+    found = only(columns(q__outside=[0, 0, 0.02, 0.2, 0.9], q__most=[0, 8, 9, 30, 300]))
+    assert (found.name, found.since) == ("divergence", 30)
+    assert found.sentence == "Q reaches 300, above the largest possible return, 10: divergence."
+    below = only(columns(q__outside=[0, 0, 0, 0, 1], q__least=[0, 1, 1, 1, -50]))
+    assert "below the lowest possible return" in below.sentence
+    broken = only(columns(q__outside=[0, 0, 0, 0, 1], q__mean=[0, 4, 5, 5, np.nan]))
+    assert "no longer a finite number" in broken.sentence
+
+
+def test_rank_collapse_is_measured_from_trained_features():
+    assert verdicts(columns(rank__srank=[80, 12, 12, 11, 11])) == []  # random features have a high rank
+    found = only(columns(rank__srank=[20, 12, 12, 3, 2]))
+    assert (found.name, found.since) == ("rank collapse", 30)
+    assert "from 12 to 2" in found.sentence
+
+
+def test_dead_features_unstable_spectrum_and_held_out_error():
+    assert only(columns(features__dead=[0, 0, 0.95, 0.95, 0.95])).since == 20
+    assert only(columns(spectrum__last_layer__margin=[0.1, 0.1, 0.1, -1e-5, -1e-2])).since == 40
+    both = columns(spectrum__last_layer__margin=[-1] * 5, spectrum__all__margin=[0.1] * 5)
+    assert verdicts(both) == []  # all parameters outvote the last layer
+    found = only(columns(td__held_out_error=[1, 0.2, 0.1, 0.9, 1.5]))
+    assert (found.since, found.name) == (40, "held-out error")
+
+
+def test_a_sign_that_has_passed_is_no_verdict():
+    found, unhealthy = judge_member(STEPS, columns(q__outside=[0, 0, 1, 0, 0]), Thresholds())
+    assert found == []
+    assert unhealthy.tolist() == [False, False, True, False, False]
+
+
+def test_advice_names_a_coefficient_and_the_last_checkpoint_without_a_sign():
+    ill = columns(q__outside=[0, 0, 1, 1, 1])
+    assert only(ill).advice == (
+        "Try: DR3 (--regularizer dr3:0.03), with a few coefficients around that one; "
+        "or use the checkpoint of step 10, the last without a sign."
+    )
+    assert "than 0.3, 0.1 or 0.9 first" in only(ill, regularizer=DR3(0.3)).advice
+    assert "checkpoint" not in only(columns(q__outside=[1] * 5)).advice
+
+
+def test_a_member_that_was_frozen_is_ill_whatever_else_is_measured():
+    measured = Measurements(STEPS, {name: values[None] for name, values in columns().items()}, 64)
+    found = judge(measured, [("dqn", None, 37)], Thresholds())
+    assert not found.healthy
+    assert found.members[0].verdicts[0].since == 37
+
+
+def test_a_run_says_its_own_health(runs):
+    found = runs.health()
+    assert [member.label for member in found.members] == ["dqn, regularizer none", "dqn, regularizer dr3:0.1"]
+    record = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert record["step"] == 60
+    assert record["healthy"] == found.healthy
+    assert record["thresholds"]["growth"] == 10
+
+
+@pytest.mark.parametrize("word", ["Since step", "Try:"])
+def test_printed_verdicts_say_since_when_and_what_to_try(word):
+    measured = Measurements(STEPS, {k: v[None] for k, v in columns(q__outside=[0, 0, 0, 1, 1]).items()}, 64)
+    assert word in str(judge(measured, [("dqn", None, None)], Thresholds()))

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+from dr3.collect import load
+from dr3.diagnostics import measure
+from dr3.diagnostics.answers import answers_of, parameter_products, probe_of
+from dr3.errors import UserError
+from dr3.methods import SARSA
+
+
+def test_training_measured_the_same(runs):
+    """What training logged of a critic is what the doctor finds in its checkpoint."""
+    found = measure(runs, gradients=False)
+    logged = [int(np.flatnonzero(runs.steps == step)[0]) for step in found.steps]
+    for ours, theirs in {
+        "features/dot_product": "features/dot_product",
+        "features/cosine": "features/cosine",
+        "features/norm": "features/norm",
+        "rank/srank": "features/srank",
+        "q/mean": "q/data_mean",
+    }.items():
+        np.testing.assert_allclose(found.columns[ours], runs.metrics[theirs][:, logged], rtol=1e-5, err_msg=ours)
+
+
+def test_every_checkpoint_of_every_member(runs):
+    held_out = load("grid16smoothobs:size=32:seed=9", discount=0.9)
+    found = measure(runs, held_out=held_out)
+    assert found.steps.tolist() == [0, 20, 40, 60]
+    assert found.rows == 64
+    assert all(values.shape == (2, 4) for values in found.columns.values())
+    assert all(np.isfinite(values).all() for values in found.columns.values())
+    assert (found.columns["td/held_out_error"] != found.columns["td/error"]).all()
+    assert measure(runs, steps=[40], gradients=False).columns["q/mean"] == pytest.approx(
+        found.columns["q/mean"][:, [2]]
+    )
+
+
+def test_td_error_bootstraps_from_the_critics_own_action(runs):
+    found = measure(runs, gradients=False)
+    data = load("grid16smoothobs:size=64", discount=0.9)
+    q = np.stack([runs.q(data.next_observations, np.full(64, action)) for action in range(5)]).max(0)
+    errors = runs.q(data.observations, data.actions) - data.rewards - 0.9 * q
+    assert found.columns["td/error"][0, -1] == pytest.approx((errors**2).mean(), rel=1e-4)
+
+
+def test_a_method_that_estimates_the_logging_policy_is_measured_at_logged_actions(runs, logged):
+    method = SARSA(hidden=(4,), discount=0.5)
+    data = method.prepare(logged)
+    critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
+    assert (answers_of(method, critic, data).next_actions == data.next_actions).all()
+
+
+def test_products_over_all_parameters_are_those_of_explicit_gradients(logged):
+    method = SARSA(hidden=(4,), discount=0.5)
+    data = method.prepare(logged).rows(slice(7))
+    critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
+    found = parameter_products(method, critic, data)
+
+    def rows(observations, actions):
+        jacobian = jax.jacobian(lambda critic: method.values(critic, observations, actions))(critic)
+        return np.concatenate([np.asarray(leaf).reshape(7, -1) for leaf in jax.tree.leaves(jacobian)], axis=1)
+
+    here, there = rows(data.observations, data.actions), rows(data.next_observations, data.next_actions)
+    np.testing.assert_allclose(found.same, here @ here.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.across, there @ here.T, rtol=1e-4, atol=1e-5)
+
+
+def test_a_probe_is_fixed(logged):
+    assert probe_of(logged, 48) is logged
+    few = probe_of(logged, 5)
+    assert len(few) == 5
+    assert few.fingerprint() == probe_of(logged, 5).fingerprint()
+
+
+def test_other_data_than_the_runs_own_are_refused(runs, logged):
+    with pytest.raises(UserError, match="fingerprints differ"):
+        measure(runs, logged)
+    runs.config["data"]["source"] = None
+    with pytest.raises(UserError, match="give the data"):
+        measure(runs)
+
+
+def test_data_that_moved_can_be_given(runs):
+    moved = dataclasses.replace(load("grid16smoothobs:size=64", discount=0.9), name="moved")
+    assert measure(runs, moved, steps=[60], gradients=False).steps.tolist() == [60]
+
+
+def _spec(data):
+    from dr3.methods import Spec
+
+    return Spec.of(data)
