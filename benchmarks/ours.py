@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
 
 from dr3 import DQN, DR3
 from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions
 from dr3.methods import Spec
 from dr3.training.loop import advance, begin
+from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
 
-PENALTIES = {"none": None, "dr3": DR3(COEFFICIENT), "dr3-stop": DR3(COEFFICIENT, stop_gradient="next")}
+REGULARIZERS = {"q": None, "q+dr3": DR3(COEFFICIENT), "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next")}
+SQUARE = 2048
 
 
+@cache
 def table_of(shape: Shape) -> Batch:
     """Noise: the time of an update does not depend on what the numbers are."""
     rng = np.random.default_rng(0)
@@ -36,7 +39,9 @@ def table_of(shape: Shape) -> Batch:
     return Batch(first, actions, rewards, second, terminals, actions, rewards, None)
 
 
-def build(shape: Shape, penalty: str, members: int) -> Run:
+def build(shape: Shape, work: str, members: int) -> Run:
+    if work.startswith("matmul"):
+        return matmuls(shape, work)
     method = DQN(
         discount=DISCOUNT,
         learning_rate=LEARNING_RATE,
@@ -45,7 +50,7 @@ def build(shape: Shape, penalty: str, members: int) -> Run:
         target_period=TARGET_PERIOD,
     )
     table = table_of(shape)
-    traced = [jax.tree.map(jnp.asarray, (method, PENALTIES[penalty], np.uint32(seed))) for seed in range(members)]
+    traced = [jax.tree.map(jnp.asarray, (method, REGULARIZERS[work], np.uint32(seed))) for seed in range(members)]
     spec = Spec(shape.observation, DiscreteActions(ACTIONS))
     progress = [begin(method, seed, spec) for method, _, seed in traced]
     pool = ThreadPoolExecutor(max_workers=min(members, len(os.sched_getaffinity(0))))
@@ -58,6 +63,19 @@ def build(shape: Shape, penalty: str, members: int) -> Run:
 
         list(pool.map(one, range(members)))
         assert all(bool(now.finite) for now in progress), "a member diverged, and made fewer updates than were timed"
+
+    return run
+
+
+def matmuls(shape: Shape, work: str) -> Run:
+    """What the machine can do at most: products of two squares, or of a batch and a hidden layer's weights."""
+    inner, outer = (SQUARE, SQUARE) if work == "matmul-square" else shape.hidden[-2:]
+    left = jnp.ones((SQUARE if work == "matmul-square" else shape.batch, inner))
+    multiply, right = jax.jit(jnp.matmul), jnp.full((inner, outer), 1.0 / inner)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            jax.block_until_ready(multiply(left, right))
 
     return run
 

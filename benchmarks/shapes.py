@@ -1,4 +1,4 @@
-"""The networks that are timed, for every side alike, and how a side is asked. Standard library only: peers import it."""
+"""The networks that are timed, for every side alike, and how it is asked. Standard library only: peers import it."""
 
 from __future__ import annotations
 
@@ -36,24 +36,26 @@ SHAPES = {
     "minatar": Shape("MinAtar CNN", (10, 10, 4), "bool", ((16, 3, 1),), False, (128,), 32, 10_000),
 }
 
-Run = Callable[[int], None]  # makes that many updates of every member, and returns when they are done
+Run = Callable[[int], None]  # does that much work for every member, and returns when it is done
 
 
 def serve(build: Callable[[Shape, str, int], Run]) -> None:
-    """Answer questions on standard input, a line each, with the seconds they took on standard output.
+    """Answer questions on standard input, a line each, with the seconds they took (of the clock and of the
+    processor) on standard output.
 
-    `build(shape, penalty, members)` is called once per kind of question; the first answer therefore holds its
-    compilation and is the asker's to throw away. Penalties are "none", "dr3", and "dr3-stop" (no gradient into phi').
+    `build(shape, work, members)` is called once per kind of question; the first answer holds whatever it compiles, and
+    is the asker's to throw away. Works are "q" (Q-learning), "q+dr3", and "q+dr3-stop" (no gradient into phi').
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     runs: dict[tuple[str, str, int], Run] = {}
     for line in sys.stdin:
         ask = json.loads(line)
-        kind = (ask["shape"], ask["penalty"], ask["members"])
+        kind = (ask["shape"], ask["work"], ask["members"])
         if kind not in runs:
-            runs[kind] = build(SHAPES[kind[0]], kind[1], kind[2])
-        start = time.perf_counter()
-        runs[kind](ask["updates"])
-        answers.write(json.dumps(time.perf_counter() - start) + "\n")
+            runs[kind] = build(SHAPES[ask["shape"]], ask["work"], ask["members"])
+        start = time.perf_counter(), time.process_time()
+        runs[kind](ask["times"])
+        took = {"wall": time.perf_counter() - start[0], "cpu": time.process_time() - start[1]}
+        answers.write(json.dumps(took) + "\n")
         answers.flush()

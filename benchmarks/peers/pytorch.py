@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+from functools import cache
 
 import numpy as np
 import torch
-from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
 from torch import Tensor, nn
+
+from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
 
 torch.set_num_threads(len(os.sched_getaffinity(0)))
 
@@ -45,29 +47,19 @@ def trunk(shape: Shape) -> nn.Sequential:
 class Member:
     """One learner; the table is shared."""
 
-    def __init__(self, shape: Shape, penalty: str, table: tuple[Tensor, ...]) -> None:
-        self.shape, self.penalty, self.table = shape, penalty, table
+    def __init__(self, shape: Shape, work: str, table: tuple[Tensor, ...]) -> None:
+        self.shape, self.work, self.table = shape, work, table
         self.trunk, self.head = trunk(shape), nn.Linear(shape.hidden[-1], ACTIONS)
-        if os.environ.get("CL"):
-            self.trunk.to(memory_format=torch.channels_last)
         self.target_trunk, self.target_head = copy.deepcopy(self.trunk), copy.deepcopy(self.head)
         parameters = [*self.trunk.parameters(), *self.head.parameters()]
         # Adam in one pass over the weights: on CPU the fastest of PyTorch's three, and not its default.
-        kw = {"fused": True} if os.environ.get("ADAM", "fused") == "fused" else {"foreach": True} if os.environ["ADAM"]=="foreach" else {}
-        self.adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, **kw)
+        self.adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True)
         self.step = 0
-
-    def pixels(self, observations: Tensor) -> Tensor:
-        scale = 1 / 255 if observations.dtype == torch.uint8 else 1
-        x = observations.float() * scale if scale != 1 else observations.float()
-        if os.environ.get("CL") and x.ndim == 4:
-            x = x.contiguous(memory_format=torch.channels_last)
-        return x
 
     def update(self) -> None:
         rows = torch.randint(self.shape.rows, (self.shape.batch,))
         observations, actions, rewards, next_observations, terminals = (column[rows] for column in self.table)
-        observations, next_observations = self.pixels(observations), self.pixels(next_observations)
+        observations, next_observations = as_input(observations), as_input(next_observations)
         bootstraps = 1 - terminals
         with torch.no_grad():
             following = self.target_head(self.target_trunk(next_observations)).amax(1)
@@ -76,8 +68,8 @@ class Member:
         phi = self.trunk(observations)
         values = self.head(phi).gather(1, actions[:, None]).squeeze(1)
         loss = torch.mean((values - targets) ** 2)
-        if self.penalty != "none":
-            with torch.set_grad_enabled(self.penalty == "dr3"):
+        if self.work != "q":
+            with torch.set_grad_enabled(self.work == "q+dr3"):
                 phi_next = self.trunk(next_observations)
             loss = loss + COEFFICIENT * torch.mean((phi * phi_next).sum(1) * bootstraps)
 
@@ -90,6 +82,11 @@ class Member:
             self.target_head.load_state_dict(self.head.state_dict())
 
 
+def as_input(observations: Tensor) -> Tensor:
+    return observations.float() / 255 if observations.dtype == torch.uint8 else observations.float()
+
+
+@cache
 def table_of(shape: Shape) -> tuple[Tensor, ...]:
     rng = np.random.default_rng(0)
     size = (shape.rows, *shape.observation[-1:], *shape.observation[:-1])  # channels first
@@ -105,9 +102,9 @@ def table_of(shape: Shape) -> tuple[Tensor, ...]:
     return observations(), actions, rewards, observations(), terminals
 
 
-def build(shape: Shape, penalty: str, members: int) -> Run:
+def build(shape: Shape, work: str, members: int) -> Run:
     table = table_of(shape)
-    population = [Member(shape, penalty, table) for _ in range(members)]
+    population = [Member(shape, work, table) for _ in range(members)]
 
     def run(updates: int) -> None:
         for member in population:
