@@ -84,13 +84,25 @@ def asked(dr3, monkeypatch):
 def test_every_hyperparameter_is_a_flag(asked, file):
     _, method, _ = asked(
         f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --batch-size 4 --hidden 5 3 "
-        "--error huber --target-period 2 --target-rate 0.5 --double"
+        "--error huber --target-period 2 --target-rate 0.5 --double --network mlp --normalise-features"
     )
-    assert method == METHODS["dqn"](0.9, 1e-3, 1e-4, 4, (5, 3), "huber", 2, 0.5, True)
+    assert dataclasses.asdict(method) == {
+        "discount": 0.9,
+        "learning_rate": 1e-3,
+        "adam_epsilon": 1e-4,
+        "batch_size": 4,
+        "network": "mlp",
+        "hidden": (5, 3),
+        "normalise_features": True,
+        "error": "huber",
+        "target_period": 2,
+        "target_rate": 0.5,
+        "double": True,
+    }
 
 
 def test_part_of_the_rows(asked, file):
-    assert len(asked(f"train dqn --data {file} --fraction 0.5")[0]) == 24
+    assert len(asked(f"train dqn --data {file}:fraction=0.5")[0]) == 24
 
 
 def test_data_are_loaded_at_the_methods_discount(asked):
