@@ -125,7 +125,8 @@ def test_what_the_doctor_sees_is_what_d3rlpy_predicts(name, logged):
 def test_mistakes(logged):
     with pytest.raises(UserError, match="no networks yet"):
         dr3.diagnose(d3rlpy.algos.DQNConfig().create(), logged)
-    quantiles = ours.DR3DQNConfig(q_func_factory=d3rlpy.models.IQNQFunctionFactory(), **settings("dqn"))
+    factory = {"q_func_factory": d3rlpy.models.IQNQFunctionFactory()}
+    quantiles = ours.DR3DQNConfig(**factory, **settings("dqn"))
     with pytest.raises(UserError, match="mean Q function"):
         fitted(quantiles, logged)
     with pytest.raises(UserError, match=r"dr3:0\.03"):
