@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit bench clean
+.PHONY: demo test lint types unit bench bench-speed bench-statistics clean
 
 # One environment; a stamp for what has been put into it. The pins are the versions everything was tested with.
 .venv/created:
@@ -39,14 +39,24 @@ unit: .venv/dev $(if $(TORCH),.venv/torch)
 	.venv/bin/python $(PIP) --no-deps --requirement requirements-torch.txt
 	touch $@
 
-# Peers live in an environment of their own: their pins do not agree with ours.
+# Peers live in environments of their own: their pins do not agree with ours, nor with each other.
 .venv-peers/ready: benchmarks/peers/requirements.txt
 	$(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python $(PIP) -r benchmarks/peers/requirements.txt
 	touch $@
 
-bench: .venv/user .venv-peers/ready
-	.venv/bin/python benchmarks/run.py
+.venv-rliable/ready: benchmarks/statistics/requirements.txt
+	$(PYTHON) -m venv .venv-rliable
+	.venv-rliable/bin/python $(PIP) -r benchmarks/statistics/requirements.txt
+	touch $@
+
+bench: bench-speed bench-statistics
+
+bench-speed: .venv/user .venv-peers/ready
+	.venv/bin/python benchmarks/run.py --peer .venv-peers/bin/python
+
+bench-statistics: .venv/user .venv-rliable/ready
+	.venv/bin/python benchmarks/statistics/run.py --peer .venv-rliable/bin/python
 
 clean:
-	rm -rf .venv .venv-peers .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-peers .venv-rliable .pytest_cache .ruff_cache build dist

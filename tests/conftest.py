@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
+from dr3.data import assemble
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 
 
@@ -32,3 +35,44 @@ def logged() -> Transitions:
         next_behavior=behavior,
         name="logged",
     )
+
+
+@dataclass(frozen=True)
+class Corridor:
+    """Five cells, seen as one of five booleans; 1 goes right, 0 goes left, and the last cell pays 1 and is the end."""
+
+    name: str = "corridor"
+    observation_shape: tuple[int, ...] = (5,)
+    actions: int = 2
+
+    def reset(self, key):
+        import jax.numpy as jnp
+
+        return jnp.int32(0), jnp.arange(5) == 0
+
+    def step(self, state, action, key):
+        import jax.numpy as jnp
+
+        from dr3.envs import Step
+
+        cell = jnp.clip(state + 2 * action - 1, 0, 4).astype(jnp.int32)
+        return Step(cell, jnp.arange(5) == cell, (cell == 4).astype(jnp.float32), cell == 4)
+
+
+@pytest.fixture(scope="session")
+def corridor() -> Corridor:
+    return Corridor()
+
+
+@pytest.fixture(scope="session")
+def corridor_log() -> Transitions:
+    """Straight to the end, then to and fro until the time is up."""
+    cells = np.array([0, 1, 2, 3, 0, 1, 0, 1, 2])
+    columns = {
+        "observations": np.eye(5, dtype=np.bool_)[cells],
+        "actions": np.array([1, 1, 1, 1, 1, 0, 1, 1, 0]),
+        "rewards": np.array([0, 0, 0, 1, 0, 0, 0, 0, 0], np.float32),
+        "terminals": np.array([0, 0, 0, 1, 0, 0, 0, 0, 0], np.bool_),
+        "timeouts": np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.bool_),
+    }
+    return assemble(columns, source="corridor", name="corridor")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dr3.collect import load
+    from dr3.collect.replay import collect_dqn
     from dr3.data import Transitions
     from dr3.errors import UserError
     from dr3.integrations import diagnose
@@ -38,6 +39,7 @@ _HOMES = {
     "TD": "dr3.methods",
     "Transitions": "dr3.data",
     "UserError": "dr3.errors",
+    "collect_dqn": "dr3.collect.replay",
     "diagnose": "dr3.integrations",
     "digest": "dr3.training",
     "load": "dr3.collect",
@@ -58,6 +60,7 @@ __all__ = [
     "Supervised",
     "Transitions",
     "UserError",
+    "collect_dqn",
     "diagnose",
     "digest",
     "load",

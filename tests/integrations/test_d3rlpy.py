@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,8 +126,8 @@ def test_what_the_doctor_sees_is_what_d3rlpy_predicts(name, logged):
 def test_mistakes(logged):
     with pytest.raises(UserError, match="no networks yet"):
         dr3.diagnose(d3rlpy.algos.DQNConfig().create(), logged)
-    factory = {"q_func_factory": d3rlpy.models.IQNQFunctionFactory()}
-    quantiles = ours.DR3DQNConfig(**factory, **settings("dqn"))
+    inherited: Any = {"q_func_factory": d3rlpy.models.IQNQFunctionFactory()}  # a field that only d3rlpy declares
+    quantiles = ours.DR3DQNConfig(**inherited, **settings("dqn"))
     with pytest.raises(UserError, match="mean Q function"):
         fitted(quantiles, logged)
     with pytest.raises(UserError, match=r"dr3:0\.03"):

@@ -84,8 +84,12 @@ def test_a_run_that_moved_is_still_the_same_start(logged, good, tmp_path):
         ("5:0", METHOD, "has no checkpoint of step 5"),
         ("last", METHOD, "is written RUN@STEP or RUN@STEP:MEMBER"),
         ("4:0", DQN(hidden=(7,), batch_size=8), r"trunk.stack\[0\].weight has the shape \(4, 6\), and dqn .* \(4, 7\)"),
-        ("4:0", REM(hidden=(6,), batch_size=8, heads=2), "another kind of network than the one rem"),
-        ("4:0", DQN(hidden=(6, 6), batch_size=8), "another kind of network"),
+        (
+            "4:0",
+            REM(hidden=(6,), batch_size=8, heads=2),
+            r"head.weight has the shape \(6, 3\), and rem here needs \(2, 6, 3\)",
+        ),
+        ("4:0", DQN(hidden=(6, 6), batch_size=8), "another kind of network than the one dqn"),
     ],
 )
 def test_what_cannot_be_started_from_is_refused_in_one_sentence(logged, good, tmp_path, place, method, says):

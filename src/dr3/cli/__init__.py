@@ -14,11 +14,12 @@ from pathlib import Path
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
-    "data": "describe logged data",
+    "data": "describe logged data, or collect it by acting",
     "run": "look at a run: its digest",
     "diagnose": "what is wrong with a critic, since which step, and what to try",
     "select": "choose a checkpoint without a simulator, by a declared rule",
     "demo": "the paper's gridworld evidence, in under three minutes",
+    "theory": "check the paper's theory by computation, or watch it beside a run",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",
     "paper": "the paper's own tables as data, and an audit of them",
 }

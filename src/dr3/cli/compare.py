@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from dr3.cli.train import Run, parse_with_method, train_as_told
 
 if TYPE_CHECKING:
-    from dr3.reports.compare import Score, Side
+    from dr3.reports.compare import Side
+    from dr3.stats import Interval
 
 EXAMPLES = """\
 examples:
@@ -59,24 +60,41 @@ def main(arguments: list[str]) -> int:
 
 def _print(runs: Any, sides: list[Side], picture: Path) -> None:
     from rich.console import Console
-    from rich.table import Table
 
     title = f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}"
-    table = Table(title=title, caption="gains: mean over seeds against the first row, 95 % bootstrap interval")
-    measured = list(sides[0].measured)
-    tried = sides[0].final is not None
-    returns = ("final return", "gain", "average return", "gain") if tried else ()
-    for column in ("regularizer", *returns, *measured, "diverged"):
-        table.add_column(column, justify="left" if column == "regularizer" else "right")
-    for side in sides:
-        words = [word for score in (side.final, side.average) if score is not None for word in _words(score)]
-        numbers = [f"{side.measured[name]:.4g}" for name in measured]
-        table.add_row(side.regularizer, *words, *numbers, f"{side.diverged} of {side.seeds}")
     console = Console()
-    console.print(table)
+    if sides[0].final is not None:
+        rows = [_returns(side) for side in sides]
+        console.print(_table(f"{title}, returns", ("regularizer", "final", "gain", "average", "gain"), rows))
+        console.print(f"Gains are over the first row: means of {sides[0].seeds} seeds, 95 % bootstrap intervals.\n")
+    names = list(sides[0].measured)
+    rows = [[*(f"{side.measured[name]:.4g}" for name in names), f"{side.diverged} of {side.seeds}"] for side in sides]
+    rows = [[side.regularizer, *row] for side, row in zip(sides, rows, strict=True)]
+    console.print(_table(f"{title}, medians", ("regularizer", *names, "diverged"), rows))
     console.print(f"Curves: {picture}\nEverything is in {runs.path}", soft_wrap=True)
 
 
-def _words(score: Score) -> tuple[str, str]:
-    gain = score.gain
-    return f"{score.mean:.4g}", "" if gain is None else f"{gain.estimate:+.3g} ({gain.lower:+.3g}, {gain.upper:+.3g})"
+def _table(title: str, columns: tuple[str, ...], rows: list[list[str]]) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        first = column == "regularizer"
+        table.add_column(column, justify="left" if first else "right", overflow="fold", no_wrap=not first)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _returns(side: Side) -> list[str]:
+    words = [side.regularizer]
+    for score in (side.final, side.average):
+        if score is not None:
+            words.append(f"{score.mean:.4g}")
+            words.append("" if score.gain is None else _interval(score.gain))
+    return words
+
+
+def _interval(gain: Interval) -> str:
+    return f"{gain.estimate:+.2g} ({gain.lower:+.2g}, {gain.upper:+.2g})"

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
 
 import tyro
 
-from dr3.cli.parsing import parse
+from dr3.cli.parsing import Count, parse
 from dr3.errors import UserError
+
+USAGE = """\
+usage: dr3 data describe SOURCE [--json]
+       dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
+
+examples:
+
+dr3 data describe grid16smoothobs:size=1024
+
+dr3 data describe "replay.npz:replay=1%"
+
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz"""
 
 
 @dataclass(frozen=True)
@@ -18,21 +31,42 @@ class Describe:
     """What a file or a world's sample holds: rows, episodes, returns, ends, rewards, and what looks wrong."""
 
     source: Annotated[str, tyro.conf.Positional]
-    """A file (.npz), or a gridworld's name with settings."""
+    """A file (.npz), a folder of DQN-replay files, sample:NAME, or a gridworld's name; each with settings."""
 
     json: bool = False
     """Print JSON instead of a table."""
 
 
+@dataclass(frozen=True)
+class Collect:
+    """Where to act, how long, and where the replay goes."""
+
+    env: str
+    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders."""
+
+    out: Path
+    """The file (.npz). Stopped or killed, the same command goes on."""
+
+    steps: Count = 1_000_000
+    """Steps of the agent."""
+
+    seed: int = 0
+    """Another seed, another replay."""
+
+
 def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: dr3 data describe SOURCE [--json]\n\nexample: dr3 data describe grid16smoothobs:size=1024")
+        print(USAGE)
         return 0
     verb, *rest = arguments
-    if verb != "describe":
-        raise UserError(f"There is no command 'dr3 data {verb}'; there is dr3 data describe.")
-    options = parse(Describe, rest, prog="dr3 data describe", description=Describe.__doc__ or "")
+    if verb == "describe":
+        return _describe(parse(Describe, rest, prog="dr3 data describe", description=Describe.__doc__ or ""))
+    if verb == "collect":
+        return _collect(rest)
+    raise UserError(f"There is no command 'dr3 data {verb}'; there are dr3 data describe and dr3 data collect.")
 
+
+def _describe(options: Describe) -> int:
     from dr3.collect import load
     from dr3.data import describe, table
 
@@ -43,4 +77,28 @@ def main(arguments: list[str]) -> int:
         from rich.console import Console
 
         Console().print(table(description))
+    return 0
+
+
+def _collect(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("usage: dr3 data collect dqn --env WORLD --steps N --out FILE.npz …\n\ndr3 data collect dqn --help")
+        return 0
+    agent, *rest = arguments
+    if agent != "dqn":
+        raise UserError(f"There is no agent {agent!r} to collect data with; there is dqn.")
+
+    from dr3.collect.online_dqn import MINATAR_DQN, Schedule
+    from dr3.collect.replay import collect_dqn
+    from dr3.methods import DQN
+
+    parts: list[Any] = [("run", Collect), ("schedule", Schedule), ("method", DQN, field(default=MINATAR_DQN))]
+    whole = dataclasses.make_dataclass("CollectDQN", parts, frozen=True)
+    about = "Train a DQN online, in one compiled program, and keep all that it saw: its replay."
+    chosen: Any = parse(whole, rest, prog="dr3 data collect dqn", description=about)
+    run = chosen.run
+    data = collect_dqn(
+        run.env, steps=run.steps, out=run.out, seed=run.seed, method=chosen.method, schedule=chosen.schedule
+    )
+    print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {run.out}")
     return 0

@@ -27,7 +27,7 @@ class Run:
     """What to train on, how long, and where the run goes."""
 
     data: str
-    """A file (.npz), or a gridworld's name with settings: grid16smoothobs:size=1024:behavior=random."""
+    """A file (replay.npz:replay=1%), or a gridworld's name (grid16smoothobs:size=1024), with settings."""
 
     regularizer: tuple[str, ...] = ("none",)
     """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next).
@@ -46,7 +46,7 @@ class Run:
     """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
 
     env: str = "auto"
-    """Where policies are tried: a gridworld, a Gymnasium id, none; auto is the world the data came from."""
+    """Where policies are tried: a gridworld, minatar/GAME, a Gymnasium id, none; auto is where the data came from."""
 
     episodes: int = 10
     """Episodes of each try, where it is by episodes."""

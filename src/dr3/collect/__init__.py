@@ -1,6 +1,6 @@
 """Making data by acting."""
 
 from dr3.collect.gridworld import sample_gridworld
-from dr3.collect.source import load
+from dr3.collect.source import load, samples
 
-__all__ = ["load", "sample_gridworld"]
+__all__ = ["load", "sample_gridworld", "samples"]

@@ -1,43 +1,93 @@
-"""Data by what a user calls it: a file, or a world to sample it from."""
+"""Data by what a user calls it: a file, a sample that comes with dr3, or a world to sample it from."""
 
 from __future__ import annotations
 
 import dataclasses
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from dr3.collect.gridworld import sample_gridworld
-from dr3.data import READERS, Transitions, read
+from dr3.data import READERS, Transitions, read, replay_subset
+from dr3.data.dqn_replay import is_dqn_replay, read_dqn_replay
 from dr3.envs import GRIDWORLDS, gridworld
 from dr3.errors import UserError
 from dr3.notation import settings_for, split
 
+SAMPLE = "sample:"
+
 
 def load(source: str | Path, *, discount: float = 0.99) -> Transitions:
-    """The table behind `source`.
+    """The table behind `source`. `discount` is for Monte-Carlo returns that the source does not hold itself.
 
-    A file is read by the reader for its ending. A gridworld's name samples the paper's 256 transitions from it, and
-    settings may follow the name: `grid16smoothobs:size=1024:behavior=random:seed=1`. `discount` is for Monte-Carlo
-    returns and, in a gridworld, for what its behaviour policy holds to be optimal.
+    - A file is read by the reader for its ending, a folder of DQN-replay files by theirs. Settings may follow:
+      `replay.npz:replay=1%` is the paper's part of a replay ("5%", "first-10%"; see `replay_subset`), and
+      `replay.npz:fraction=0.2:seed=1` rows drawn at random.
+    - `sample:NAME` is a file that comes with dr3, with the same settings.
+    - A gridworld's name samples the paper's 256 transitions from it, with settings of its own:
+      `grid16smoothobs:size=1024:behavior=random:seed=1`. There `discount` also says what the behaviour policy
+      holds to be optimal.
     """
     word = str(source)
-    name, _ = split(word)
-    if name in GRIDWORLDS:
-
-        def sample(
-            size: int = 256,
-            behavior: str = "mixed",
-            seed: int = 0,
-            dim_obs: int = 16,
-            lava: float = 0.0,
-            matrix_only_noise: bool = False,
-        ) -> Transitions:
-            world = gridworld(name, dim_obs=dim_obs, lava=lava, matrix_only_noise=matrix_only_noise)
-            return sample_gridworld(world, size=size, behavior=behavior, seed=seed, discount=discount)
-
-        data = sample(**settings_for(sample, word))
-    elif Path(source).exists() or Path(source).suffix.lower() in READERS:
-        data = read(source, discount=discount)
-    else:
-        worlds = ", ".join(GRIDWORLDS)
-        raise UserError(f"There is no data {word!r}: it is neither a file nor one of the worlds {worlds}.")
+    data = _sampled(word, discount) if split(word)[0] in GRIDWORLDS else _stored(word, discount)
     return dataclasses.replace(data, source=word)
+
+
+def samples() -> dict[str, Path]:
+    """The data that comes with dr3, by name."""
+    folder = Path(str(resources.files("dr3.data") / "samples"))
+    return {file.stem: file for file in sorted(folder.glob("*.npz"))}
+
+
+def _sampled(word: str, discount: float) -> Transitions:
+    name, _ = split(word)
+
+    def sample(
+        size: int = 256,
+        behavior: str = "mixed",
+        seed: int = 0,
+        dim_obs: int = 16,
+        lava: float = 0.0,
+        matrix_only_noise: bool = False,
+    ) -> Transitions:
+        world = gridworld(name, dim_obs=dim_obs, lava=lava, matrix_only_noise=matrix_only_noise)
+        return sample_gridworld(world, size=size, behavior=behavior, seed=seed, discount=discount)
+
+    return sample(**settings_for(sample, word))
+
+
+def _stored(word: str, discount: float) -> Transitions:
+    path, settings = _locate(word)
+
+    def part(replay: str = "", fraction: float = 1.0, seed: int = 0) -> Transitions:
+        if is_dqn_replay(path):
+            data = read_dqn_replay(path, part=replay or None, discount=discount)
+        else:
+            data = read(path, discount=discount)
+            data = replay_subset(data, replay) if replay else data
+        return data if fraction == 1 else data.subset(fraction, seed=seed)
+
+    return part(**_settings(part, word, settings))
+
+
+def _settings(function: Any, word: str, settings: list[str]) -> dict[str, Any]:
+    bare = [setting for setting in settings if "=" not in setting]
+    if bare:  # a value alone would be taken for `replay`; in a path with a colon that would mislead
+        raise UserError(f"There is no data {word!r}: {bare[0]!r} after the colon is no setting; write setting=value.")
+    return settings_for(function, ":".join(["a file", *settings]))
+
+
+def _locate(word: str) -> tuple[Path, list[str]]:
+    """The file or folder, and the settings behind it. A file whose own name holds colons is found as it is."""
+    if Path(word).exists():
+        return Path(word), []
+    if word.startswith(SAMPLE):
+        name, settings = split(word.removeprefix(SAMPLE))
+        if name not in samples():
+            raise UserError(f"There is no sample {name!r}; there are {', '.join(samples()) or 'none'}.")
+        return samples()[name], settings
+    name, settings = split(word)
+    if Path(name).exists() or Path(name).suffix.lower() in READERS:
+        return Path(name), settings
+    worlds = ", ".join(GRIDWORLDS)
+    raise UserError(f"There is no data {word!r}: it is neither a file nor one of the worlds {worlds}.")

@@ -2,8 +2,12 @@
 
 from dr3.data.assemble import assemble
 from dr3.data.describe import Description, describe, table
+from dr3.data.dqn_replay import read_dqn_replay
+from dr3.data.dqn_replay_files import write_dqn_replay
+from dr3.data.frames import Frames
 from dr3.data.npz import read_npz, write_npz
 from dr3.data.read import READERS, read
+from dr3.data.subsets import replay_subset
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
 __all__ = [
@@ -11,12 +15,16 @@ __all__ = [
     "ContinuousActions",
     "Description",
     "DiscreteActions",
+    "Frames",
     "Transitions",
     "assemble",
     "describe",
     "monte_carlo_returns",
     "read",
+    "read_dqn_replay",
     "read_npz",
+    "replay_subset",
     "table",
+    "write_dqn_replay",
     "write_npz",
 ]

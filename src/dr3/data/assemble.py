@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from dr3.data.checks import (
     check_vector,
     refuse,
 )
+from dr3.data.frames import Frames
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 from dr3.errors import UserError
 
@@ -42,7 +44,7 @@ OPTIONAL = (
 )
 
 
-def assemble(columns: Mapping[str, Values], *, source: str, name: str, discount: float = 0.99) -> Transitions:
+def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: float = 0.99) -> Transitions:
     """The table of a log. `source` is named in every refusal; `name` is used where the log has none.
 
     `REQUIRED` columns must be there; of the `OPTIONAL` ones, what is missing is made up for:
@@ -56,6 +58,7 @@ def assemble(columns: Mapping[str, Values], *, source: str, name: str, discount:
     - `returns`: Monte-Carlo, discounted by `discount`. Returns in the log keep their own `returns_discount`.
     - `num_actions`: the width of `next_behavior`, or one more than the largest action.
     - `action_low`, `action_high`: -1 and 1.
+    Both columns of observations may also be `Frames` over one store.
     Actions with one number for each row are discrete, actions with shape (N, size) are continuous. Floats become
     float32 and discrete actions int32; integer and boolean observations stay as they are.
     """
@@ -80,7 +83,8 @@ def assemble(columns: Mapping[str, Values], *, source: str, name: str, discount:
     if "next_observations" in columns:
         next_observations = _observations(columns, "next_observations", source)
         check_shape(source, "next_observations", next_observations, observations.shape, "observations")
-        next_observations = next_observations.astype(observations.dtype)
+        if not isinstance(next_observations, Frames):
+            next_observations = next_observations.astype(observations.dtype)
     else:
         next_observations = np.concatenate([observations[1:], observations[-1:]])
         next_observations[terminals] = observations[terminals]
@@ -121,8 +125,12 @@ def check_names(names: Collection[str], source: str) -> None:
             refuse(source, f"'{field}' is missing; the required fields are {', '.join(REQUIRED)}.")
 
 
-def _observations(columns: Mapping[str, Values], field: str, source: str) -> Values:
+def _observations(columns: Mapping[str, Any], field: str, source: str) -> Any:
     values = columns[field]
+    if isinstance(values, Frames):  # its numbers need no look: they are whole
+        if len(values) != len(columns["rewards"]):
+            refuse(source, f"'{field}' has {len(values)} rows, but 'rewards' has {len(columns['rewards'])}.")
+        return values
     if values.ndim < 2 or 0 in values.shape[1:]:
         refuse(source, f"'{field}' has shape {values.shape}, but each step needs a row of numbers: (rows, size).")
     if len(values) == 0:

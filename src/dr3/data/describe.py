@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.faults import episode_starts, find_faults
+from dr3.data.frames import Observations, chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 
@@ -87,7 +88,7 @@ def describe(transitions: Transitions) -> Description:
         nonzero_rewards=float((transitions.rewards != 0).mean()),
         observation_shape=transitions.observations.shape[1:],
         observation_dtype=str(transitions.observations.dtype),
-        observation_range=_range(transitions.observations),
+        observation_range=_range_of_rows(transitions.observations),
         action_space=action_space,
         action_counts=action_counts,
         action_ranges=action_ranges,
@@ -132,6 +133,11 @@ def _spread(values: NDArray[np.number]) -> Spread:
 
 def _range(values: NDArray[np.generic]) -> tuple[float, float]:
     return float(values.min()), float(values.max())
+
+
+def _range_of_rows(column: Observations) -> tuple[float, float]:
+    ranges = [_range(rows) for rows in chunks(column)]
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 
 def _interval(ends: tuple[float, float]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.data.frames import CHUNK, Observations, chunks
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 
 DUPLICATE_SHARE = 0.01
@@ -37,7 +38,10 @@ def find_faults(table: Transitions) -> tuple[str, ...]:
 def _constant_observations(table: Transitions) -> Iterator[str]:
     if len(table) < 2:
         return
-    constant = (table.observations == table.observations[:1]).reshape(len(table), -1).all(axis=0)
+    first_row = table.observations[:1]
+    constant = np.ones(first_row.size, np.bool_)
+    for rows in chunks(table.observations):
+        constant &= (rows == first_row).reshape(len(rows), -1).all(axis=0)
     if constant.all():
         yield "The observations are the same in every row."
     elif table.observations.ndim == 2 and constant.any():
@@ -47,7 +51,9 @@ def _constant_observations(table: Transitions) -> Iterator[str]:
 
 def _duplicates(table: Transitions) -> Iterator[str]:
     columns = (table.observations, table.actions, table.rewards, table.next_observations)
-    seen = {hash(b"".join(column[row].tobytes() for column in columns)) for row in range(len(table))}
+    seen: set[int] = set()
+    for parts in zip(*map(chunks, columns), strict=True):
+        seen |= {hash(b"".join(column[row].tobytes() for column in parts)) for row in range(len(parts[0]))}
     copies = len(table) - len(seen)
     if copies > DUPLICATE_SHARE * len(table):
         yield (
@@ -108,7 +114,7 @@ def _returns(table: Transitions) -> Iterator[str]:
     expected = table.rewards.astype(np.float64)
     checkable = table.terminals.copy()
     within = np.flatnonzero(table.episodes[1:] == table.episodes[:-1])
-    if _same_observation(table.next_observations[within], table.observations[within + 1]).all():
+    if _all_the_same(table.next_observations, within, table.observations, within + 1):
         checkable[within] = True
         expected[within] += table.returns_discount * table.returns[within + 1]
     off = checkable & (np.abs(table.returns - expected) > RETURN_TOLERANCE * np.abs(table.returns).max())
@@ -135,6 +141,12 @@ FINDERS: tuple[Callable[[Transitions], Iterator[str]], ...] = (
 def episode_starts(table: Transitions) -> NDArray[np.intp]:
     """The first row of each episode."""
     return np.flatnonzero(np.append(True, table.episodes[1:] != table.episodes[:-1]))
+
+
+def _all_the_same(one: Observations, rows: NDArray[np.intp], other: Observations, others: NDArray[np.intp]) -> bool:
+    """Row by row; some at a time, so that a long column of images is never in memory as a whole."""
+    parts = [slice(start, start + CHUNK) for start in range(0, len(rows), CHUNK)]
+    return all(_same_observation(one[rows[part]], other[others[part]]).all() for part in parts)
 
 
 def _same_observation(one: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.data.frames import CHUNK, Frames, Observations
 from dr3.errors import UserError
 
 
@@ -36,10 +37,10 @@ class Transitions:
     observation is the state the episode had reached. Rows of one episode are contiguous and in order.
     """
 
-    observations: NDArray[np.generic]  # (N, *shape)
+    observations: Observations  # (N, *shape)
     actions: NDArray[np.generic]  # (N,) integers, or (N, size) floats
     rewards: NDArray[np.float32]  # (N,)
-    next_observations: NDArray[np.generic]  # (N, *shape)
+    next_observations: Observations  # (N, *shape); where one is `Frames`, so is the other, on the same store
     terminals: NDArray[np.bool_]  # (N,) the environment ended here: bootstrapping stops
     timeouts: NDArray[np.bool_]  # (N,) the episode was cut here: bootstrapping goes on
     next_actions: NDArray[np.generic]  # like actions: the logged a', zero where unknown
@@ -58,11 +59,13 @@ class Transitions:
 
     def rows(self, index: NDArray[np.integer] | slice) -> Transitions:
         """The table restricted to some rows; every column is cut alike, and no column is computed anew."""
-        columns = {
-            field.name: getattr(self, field.name)[index]
-            for field in dataclasses.fields(self)
-            if isinstance(getattr(self, field.name), np.ndarray)
-        }
+        columns = {}
+        for field in dataclasses.fields(self):
+            column = getattr(self, field.name)
+            if isinstance(column, np.ndarray):
+                columns[field.name] = column[index]
+            elif isinstance(column, Frames):
+                columns[field.name] = column.rows(index)
         return dataclasses.replace(self, **columns)
 
     def subset(self, fraction: float, *, seed: int) -> Transitions:
@@ -74,13 +77,25 @@ class Transitions:
         return self.rows(np.sort(chosen))
 
     def fingerprint(self) -> str:
-        """SHA-256 over every column: two tables with one fingerprint train alike."""
+        """SHA-256 over every column: two tables with one fingerprint train alike.
+
+        Of `Frames` it is over each frame that is used, once, and where the rows find it.
+        """
         digest = hashlib.sha256()
+
+        def add(name: str, value: NDArray[np.generic]) -> None:
+            digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).data)
+
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
-                digest.update(f"{field.name}{value.dtype.str}{value.shape}".encode())
-                digest.update(np.ascontiguousarray(value).data)
+                add(field.name, value)
+            elif isinstance(value, Frames):
+                used = value.frame_numbers()
+                add(f"{field.name} {value.bits} {value.stack}", np.searchsorted(used, value.newest))
+                for start in range(0, len(used), CHUNK):
+                    add("frames", value.stored[used[start : start + CHUNK]])
         digest.update(repr((self.action_space, self.returns_discount)).encode())
         return digest.hexdigest()
 

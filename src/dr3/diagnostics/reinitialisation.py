@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.diagnostics.answers import act
 from dr3.errors import UserError
 from dr3.training import Runs
-from dr3.training.evaluation import Evaluator, evaluator_for
+from dr3.training.evaluation import Evaluator, Policy, evaluator_for
 from dr3.training.loop import begin
 
 Test = Literal["re-initialisation", "re-randomisation"]
@@ -91,10 +89,7 @@ def _fresh(runs: Runs, number: int) -> Any:
 
 def _return(runs: Runs, number: int, critic: Any, evaluator: Evaluator, step: int) -> float:
     member = runs.members[number]
-
-    def policy(observations: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(act(member.method, critic, jnp.asarray(observations)))
-
+    policy = Policy(member.method, critic, runs.spec.observation_shape)
     outcome = evaluator(policy, seed=member.seed, step=step, discount=member.method.discount)
     return float(outcome["evaluation/return"])
 

@@ -35,9 +35,9 @@ class Critic:
         discrete = isinstance(data.action_space, DiscreteActions)
         rows_per_action = discrete and self.weight is not None and np.ndim(self.weight) == 2
         if self.policy is not None:
-            following = np.asarray(to_numpy(self.policy(data.next_observations)))
+            following = np.asarray(to_numpy(self.policy(np.asarray(data.next_observations))))
         elif rows_per_action:
-            phi = self._features(data.next_observations, data.next_actions)
+            phi = self._features(np.asarray(data.next_observations), data.next_actions)
             following = np.argmax(phi @ np.transpose(self.weight) + (0 if self.bias is None else self.bias), axis=-1)
         else:
             known = data.next_action_known | data.terminals
@@ -45,13 +45,14 @@ class Critic:
                 raise UserError(f"{data.name} holds no next actions; give a policy that says which a' is backed up.")
             data = data.rows(np.flatnonzero(known))
             following = data.next_actions
-        phi = self._features(data.observations, data.actions)
-        phi_next = self._features(data.next_observations, following)
+        observations, next_observations = np.asarray(data.observations), np.asarray(data.next_observations)
+        phi = self._features(observations, data.actions)
+        phi_next = self._features(next_observations, following)
         return Answers(
             phi=phi,
             phi_next=phi_next,
-            values=self._values(data.observations, data.actions, phi),
-            next_values=self._values(data.next_observations, following, phi_next),
+            values=self._values(observations, data.actions, phi),
+            next_values=self._values(next_observations, following, phi_next),
             rewards=data.rewards.astype(np.float64),
             discounts=discount * (~data.terminals).astype(np.float64),
             actions=data.actions,

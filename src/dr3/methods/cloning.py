@@ -12,6 +12,7 @@ import optax
 from jax import Array
 from numpy.typing import NDArray
 
+from dr3.data.frames import chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.networks import DiscreteCritic, trunk_for
 from dr3.optimization import Adam
@@ -57,8 +58,8 @@ def clone_behavior(
         rounds=rounds,
         steps_per_round=steps_per_round,
     )
-    logits = policy.values(policy.features(jnp.asarray(data.next_observations)))
-    return np.asarray(jax.nn.softmax(logits), np.float32)
+    parts = [policy.values(policy.features(jnp.asarray(rows))) for rows in chunks(data.next_observations)]
+    return np.asarray(jax.nn.softmax(jnp.concatenate(parts)), np.float32)
 
 
 @partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size"))

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import jax
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
-from dr3.envs import GRIDWORLDS, Gridworld, expected_return, gridworld, policy_values
+from dr3.envs import (
+    GRIDWORLDS,
+    MINATAR,
+    CompiledWorld,
+    Gridworld,
+    MinAtar,
+    expected_return,
+    gridworld,
+    minatar,
+    policy_values,
+)
 from dr3.errors import UserError
+from dr3.methods import Method
+from dr3.training.rollouts import play
 
-Policy = Callable[[NDArray[Any]], NDArray[Any]]  # (n, *shape) observations -> (n, …) actions
+EVALUATION_STREAM = 4  # beside those of the training loop
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A learned policy. Call it with numpy observations (n, *shape) for actions; a compiled world takes its parts."""
+
+    method: Method
+    critic: Any
+    observation_shape: tuple[int, ...]
+
+    def __call__(self, observations: NDArray[Any]) -> NDArray[Any]:
+        self.check(observations.shape[1:])
+        return np.asarray(_act(self.method, self.critic, observations))
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Refuse a world whose observations are not those of the data."""
+        if shape != self.observation_shape:
+            raise UserError(
+                f"The data's observations have the shape {self.observation_shape}, those of the world that policies "
+                f"are tried in {shape}; name another env, or none."
+            )
+
+
+@jax.jit
+def _act(method: Method, critic: Any, observations: Array) -> Array:
+    return method.act(critic, observations)
 
 
 class Evaluator(Protocol):
@@ -76,10 +115,58 @@ class Rollouts:
         return {"kind": "rollouts", "env": self.env, "episodes": self.episodes}
 
 
-def evaluator_for(env: str | Gridworld | Evaluator, *, episodes: int = 10) -> Evaluator:
-    """The way to try a policy: exactly in a gridworld, by episodes in anything Gymnasium can make."""
+@dataclass(frozen=True)
+class CompiledRollouts:
+    """Episodes side by side in one compiled program, for worlds that are compiled themselves.
+
+    The action is random with probability `epsilon` (0.001, as the paper's Atari agents). An episode that is not
+    over after `limit` steps is cut there: a good Breakout player could go on for ever.
+    """
+
+    world: CompiledWorld
+    episodes: int = 10
+    epsilon: float = 0.001
+    limit: int = 5_000
+
+    def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
+        policy.check(self.world.observation_shape)
+        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM), step)
+        outcome = play(
+            policy.method,
+            policy.critic,
+            key,
+            self.epsilon,
+            discount,
+            world=self.world,
+            episodes=self.episodes,
+            limit=self.limit,
+        )
+        returns, discounted, lengths = (np.asarray(column, np.float64) for column in outcome)
+        return {
+            "returns": returns.tolist(),
+            "evaluation/return": float(returns.mean()),
+            "evaluation/discounted_value": float(discounted.mean()),
+            "evaluation/length": float(lengths.mean()),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "kind": "compiled rollouts",
+            "world": self.world.name,
+            "episodes": self.episodes,
+            "epsilon": self.epsilon,
+            "limit": self.limit,
+        }
+
+
+def evaluator_for(env: str | Gridworld | MinAtar | Evaluator, *, episodes: int = 10) -> Evaluator:
+    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar and anything Gymnasium can make."""
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
+    if isinstance(env, MinAtar):
+        return CompiledRollouts(env, episodes)
+    if isinstance(env, str) and env.startswith("minatar/"):
+        return CompiledRollouts(minatar(env), episodes)
     if isinstance(env, str):
         return ExactGridworld(gridworld(env)) if env in GRIDWORLDS else _rollouts(env, episodes)
     return env
@@ -93,6 +180,6 @@ def _rollouts(env: str, episodes: int) -> Rollouts:
     try:
         gymnasium.make(env).close()
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join(GRIDWORLDS)
+        known = ", ".join((*GRIDWORLDS, *MINATAR))
         raise UserError(f"There is no world {env!r}, neither of {known} nor in Gymnasium ({error}).") from None
     return Rollouts(env, episodes)

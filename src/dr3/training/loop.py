@@ -46,7 +46,7 @@ def advance(
 
     def update(progress: Progress) -> Progress:
         learner, step, _ = progress
-        batch = table.take(draw_rows(seed, step, method.batch_size, rows)) if method.batch_size else table
+        batch = table.take(draw_rows(seed, step, method.batch_size, rows)) if method.batch_size else table.whole()
         key = jax.random.fold_in(stream(seed, 2), step)
         updated, objective = method.update(learner, batch, key, regularizer)
         # Only the objective is looked at: an overflow in the weights reaches the next one, and a look at all weights

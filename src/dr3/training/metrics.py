@@ -21,7 +21,7 @@ def probe_of(table: Batch, size: int = PROBE_SIZE) -> Batch:
     """The rows that every member is measured on: all of a small table, a fixed sample of a larger one."""
     rows = len(table.rewards)
     if rows <= size:
-        return table
+        return table.whole()
     return table.take(np.sort(np.random.default_rng(0).choice(rows, size, replace=False)))  # ty: ignore
 
 

@@ -13,14 +13,14 @@ class Reporter(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-    def at(self, step: int, *, updates_per_second: float, note: str) -> None: ...
+    def at(self, step: int, *, per_second: float, note: str) -> None: ...
     def say(self, sentence: str) -> None: ...
 
 
-def reporter(title: str, start: int, steps: int, *, show: bool) -> Reporter:
+def reporter(title: str, start: int, steps: int, *, show: bool, unit: str = "updates") -> Reporter:
     if not show:
         return Silent()
-    return Bar(title, start, steps) if sys.stderr.isatty() else Lines(title, steps)
+    return Bar(title, start, steps, unit) if sys.stderr.isatty() else Lines(title, steps, unit)
 
 
 class Silent:
@@ -30,7 +30,7 @@ class Silent:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         pass
 
-    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
+    def at(self, step: int, *, per_second: float, note: str) -> None:
         pass
 
     def say(self, sentence: str) -> None:
@@ -40,16 +40,16 @@ class Silent:
 class Lines(Silent):
     """One line every few seconds, and one at the end."""
 
-    def __init__(self, title: str, steps: int, every: float = 5.0) -> None:
-        self.title, self.steps, self.every, self.last = title, steps, every, time.monotonic()
+    def __init__(self, title: str, steps: int, unit: str, every: float = 5.0) -> None:
+        self.title, self.steps, self.unit, self.every, self.last = title, steps, unit, every, time.monotonic()
 
-    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
+    def at(self, step: int, *, per_second: float, note: str) -> None:
         if step < self.steps and time.monotonic() - self.last < self.every:
             return
         self.last = time.monotonic()
         share = 100 * step // max(self.steps, 1)
         print(
-            f"{self.title}: {step:,} of {self.steps:,} updates ({share} %), {updates_per_second:,.0f} updates/s{note}",
+            f"{self.title}: {step:,} of {self.steps:,} {self.unit} ({share} %), {per_second:,.0f} {self.unit}/s{note}",
             file=sys.stderr,
             flush=True,
         )
@@ -59,7 +59,7 @@ class Lines(Silent):
 
 
 class Bar(Silent):
-    def __init__(self, title: str, start: int, steps: int) -> None:
+    def __init__(self, title: str, start: int, steps: int, unit: str) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -67,7 +67,7 @@ class Bar(Silent):
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[speed]:,.0f} updates/s{task.fields[note]}"),
+            TextColumn(f"{{task.fields[speed]:,.0f}} {unit}/s{{task.fields[note]}}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
         )
@@ -80,8 +80,8 @@ class Bar(Silent):
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.bar.stop()
 
-    def at(self, step: int, *, updates_per_second: float, note: str) -> None:
-        self.bar.update(self.task, completed=step, speed=updates_per_second, note=note)
+    def at(self, step: int, *, per_second: float, note: str) -> None:
+        self.bar.update(self.task, completed=step, speed=per_second, note=note)
 
     def say(self, sentence: str) -> None:
         self.bar.console.print(sentence)

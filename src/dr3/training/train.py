@@ -19,13 +19,13 @@ from threadpoolctl import ThreadpoolController
 from dr3.cores import available_cores
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
-from dr3.envs import Gridworld
+from dr3.envs import Gridworld, MinAtar
 from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
-from dr3.training.evaluation import Evaluator, evaluator_for
+from dr3.training.evaluation import Evaluator, Policy, evaluator_for
 from dr3.training.folder import RunFolder, describe_environment, read_lines
 from dr3.training.interruption import watched
 from dr3.training.loop import Progress, advance, all_finite, begin
@@ -47,7 +47,7 @@ def train(
     steps: int,
     seeds: int | Sequence[int] = 1,
     init_from: str | None = None,
-    env: str | Gridworld | Evaluator | Literal["auto"] | None = "auto",
+    env: str | Gridworld | MinAtar | Evaluator | Literal["auto"] | None = "auto",
     episodes: int = 10,
     out: str | Path | None = None,
     metrics_every: int | None = None,
@@ -60,11 +60,12 @@ def train(
     `init_from` (`RUN@STEP` or `RUN@STEP:MEMBER`) lets every member start from a critic that another run has learned,
     with a target network equal to it and a fresh optimizer; by default all start from random weights.
 
-    `env` is where policies are tried: a gridworld's name (exact values), a Gymnasium id, an evaluator of your own, None
-    for nowhere; "auto" takes the world that the data came from. `out` is the run folder, by default one under `runs/`
-    whose name follows from the configuration. Metrics are taken `metrics_every` updates (default: 100 times), policies
-    are tried and critics saved `evaluate_every` updates (default: 20 times). `chunk` bounds the updates in one compiled
-    call, by default about a second's worth; results do not depend on it.
+    `env` is where policies are tried: a gridworld's name (exact values), a game of MinAtar (`minatar/breakout`), a
+    Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the data came from. `out` is
+    the run folder, by default one under `runs/` whose name follows from the configuration. Metrics are taken every
+    `metrics_every` updates (default: 100 times), policies are tried and critics saved every `evaluate_every` updates
+    (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a second's worth; results do
+    not depend on it.
 
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
@@ -152,7 +153,7 @@ class Training:
                 stop = min(self.step + length, *self._boundaries(), steps)
                 self._advance(stop, pool, report)
                 seconds = time.monotonic() - began
-                report.at(stop, updates_per_second=self._speed(stop - before, seconds), note=self._note())
+                report.at(stop, per_second=self._speed(stop - before, seconds), note=self._note())
                 self._measure()
                 if asked.signal or self.step == steps or time.monotonic() - saved > SECONDS_PER_STATE:
                     self._save()
@@ -237,14 +238,7 @@ class Training:
         assert self.evaluator is not None
         member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
 
-        def policy(observations: np.ndarray) -> np.ndarray:
-            if observations.shape[1:] != self.spec.observation_shape:
-                raise UserError(
-                    f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
-                    f"policies are tried in {observations.shape[1:]}; name another env, or none."
-                )
-            return np.asarray(_act(self.traced[number][0], critic, observations))
-
+        policy = Policy(self.traced[number][0], critic, self.spec.observation_shape)
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)
         return {"step": self.step, "member": number, **outcome}
 
@@ -307,11 +301,6 @@ class Training:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-@jax.jit
-def _act(method: Method, critic: Any, observations: jax.Array) -> jax.Array:
-    return method.act(critic, observations)
 
 
 def _tables(members: Sequence[Member], data: Transitions) -> dict[str, Batch]:

@@ -1,0 +1,127 @@
+"""From seconds to tables: speeds, ratios, and the bars that they should clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from rich.table import Table as RichTable
+
+from shapes import ACTIONS, SHAPES
+
+Seconds = dict[str, list[float]]
+NAMES = {"q": "Q-learning", "q+dr3": "Q-learning + DR3"}
+SQUARE_FLOPS = 2 * 2048**3
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text that a terminal and a README both show."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+    def rich(self) -> RichTable:
+        table = RichTable(title=self.title, title_justify="left")
+        for number, name in enumerate(self.header):
+            table.add_column(name, justify="right" if number else "left")
+        for row in self.rows:
+            table.add_row(*row, style="red" if any("missed" in cell for cell in row) else None)
+        return table
+
+    def markdown(self) -> str:
+        lines = [self.header, tuple("---" if number == 0 else "---:" for number in range(len(self.header))), *self.rows]
+        return f"**{self.title}**\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def speeds(seconds: Seconds, cores: int) -> Table:
+    """Updates per second of all members together, and how many times a peer's that is."""
+    rows = []
+    for shape, sizes in SHAPES.items():
+        for work, name in NAMES.items():
+            for members in (1, 4):
+                cells = [f"{sizes.title}, {name}, {members} member{'s' * (members > 1)}"]
+                question = f"{cores} | {shape} | {work} | {members}"
+                ours = seconds[f"dr3 | {question}"]
+                cells.append(f"{members / median(ours):,.4g}")
+                for peer in ("PyTorch", "d3rlpy"):
+                    theirs = seconds.get(f"{peer} | {question}")
+                    cells.append("" if theirs is None else f"{members / median(theirs):,.4g}")
+                    cells.append("" if theirs is None else f"{ratio(theirs, ours):.2f}x")
+                rows.append(tuple(cells))
+    title = f"Updates per second on {cores} core{'s' * (cores > 1)}"
+    return Table(title, ("", "dr3", "PyTorch", "ratio", "d3rlpy", "ratio"), rows)
+
+
+def bars(seconds: Seconds, columns: list[int]) -> Table:
+    """Every bar, with what was measured on one core and on all of them."""
+
+    def over_pytorch(shape: str, work: str, members: int) -> Callable[[int], float]:
+        return lambda cores: ratio(
+            seconds[f"PyTorch | {cores} | {shape} | {work} | {members}"],
+            seconds[f"dr3 | {cores} | {shape} | {work} | {members}"],
+        )
+
+    def cost(shape: str, work: str) -> Callable[[int], float]:
+        return lambda cores: ratio(
+            seconds[f"dr3 | {cores} | {shape} | {work} | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
+        )
+
+    def four(shape: str) -> Callable[[int], float]:
+        return lambda cores: ratio(
+            seconds[f"dr3 | {cores} | {shape} | q+dr3 | 4"], seconds[f"dr3 | {cores} | {shape} | q+dr3 | 1"]
+        )
+
+    def of_peak(matmul: str, flops: int) -> Callable[[int], float]:
+        def fraction(cores: int) -> float:
+            peak, ours = seconds[f"dr3 | {cores} | mlp | {matmul} | 1"], seconds[f"dr3 | {cores} | mlp | q | 1"]
+            return ratio(peak, ours) * mlp_flops() / flops
+
+        return fraction
+
+    mlp = SHAPES["mlp"]
+    same = 2 * mlp.batch * mlp.hidden[0] * mlp.hidden[1]
+    listed: list[tuple[str, Callable[[int], float], str, float]] = []
+    for members in (1, 4):
+        listed += [
+            (f"MinAtar CNN over PyTorch, {members}", over_pytorch("minatar", "q", members), "≥", 3.0),
+            (f"MinAtar CNN + DR3 over PyTorch, {members}", over_pytorch("minatar", "q+dr3", members), "≥", 3.0),
+            (f"(1024, 1024) MLP over PyTorch, {members}", over_pytorch("mlp", "q", members), "≥", 1.0),
+            (f"(1024, 1024) MLP + DR3 over PyTorch, {members}", over_pytorch("mlp", "q+dr3", members), "≥", 1.0),
+            (f"Nature CNN + DR3 over PyTorch, {members}", over_pytorch("nature", "q+dr3", members), "≥", 1.5),
+        ]
+    listed += [
+        ("(1024, 1024) MLP, of the peak of 2048 x 2048 matmuls", of_peak("matmul-square", SQUARE_FLOPS), "≥", 0.6),
+        ("(1024, 1024) MLP, of the peak of 256 x 1024 x 1024", of_peak("matmul-same", same), "≥", 0.6),
+    ]
+    for shape, sizes in SHAPES.items():
+        listed += [
+            (f"DR3 over the base update, {sizes.title}", cost(shape, "q+dr3"), "≤", 1.8),
+            (f"DR3 with stop-gradient over the base, {sizes.title}", cost(shape, "q+dr3-stop"), "≤", 1.35),
+            (f"4 members over one, {sizes.title} + DR3", four(shape), "≤", 4.0),
+        ]
+    rows = []
+    for name, measured, sense, bar in listed:
+        cells = [name, f"{sense} {bar:g}"]
+        for cores in columns:
+            value = measured(cores)
+            met = value >= bar if sense == "≥" else value <= bar
+            cells.append(f"{value:.2f} {'met' if met else 'missed'}")
+        rows.append(tuple(cells))
+    return Table("Bars", ("", "bar", *(f"{n} core{'s' * (n > 1)}" for n in columns)), rows)
+
+
+def ratio(above: list[float], below: list[float]) -> float:
+    """Median over rounds; the two were measured in the same round, shortly after one another."""
+    return median(a / b for a, b in zip(above, below, strict=True))
+
+
+def mlp_flops() -> int:
+    """Of one Q-learning update: s forward, s' forward, gradients of weights, gradients of inputs but the first's."""
+    mlp = SHAPES["mlp"]
+    sizes = (*mlp.observation, *mlp.hidden, ACTIONS)
+    layers = [2 * mlp.batch * inputs * outputs for inputs, outputs in pairwise(sizes)]
+    return 4 * sum(layers) - layers[0]

@@ -1,0 +1,84 @@
+"""Updates with dr3, asked for by run.py: the loop that `dr3.train` runs, members as it runs them."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dr3 import DQN, DR3
+from dr3.data.batch import Batch
+from dr3.data.transitions import DiscreteActions
+from dr3.methods import Spec
+from dr3.training.loop import advance, begin
+from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
+
+REGULARIZERS = {"q": None, "q+dr3": DR3(COEFFICIENT), "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next")}
+SQUARE = 2048
+
+
+@cache
+def table_of(shape: Shape) -> Batch:
+    """Noise: the time of an update does not depend on what the numbers are."""
+    rng = np.random.default_rng(0)
+
+    def observations() -> np.ndarray:
+        size = (shape.rows, *shape.observation)
+        if shape.dtype == "float32":
+            return rng.normal(size=size).astype(np.float32)
+        return rng.integers(0, 256 if shape.dtype == "uint8" else 2, size).astype(shape.dtype)
+
+    actions = jnp.asarray(rng.integers(0, ACTIONS, shape.rows), jnp.int32)
+    rewards = jnp.asarray(rng.normal(size=shape.rows), jnp.float32)
+    first, second = jnp.asarray(observations()), jnp.asarray(observations())
+    terminals = jnp.asarray(rng.random(shape.rows) < 0.01, jnp.float32)
+    return Batch(first, actions, rewards, second, terminals, actions, rewards, None)
+
+
+def build(shape: Shape, work: str, members: int) -> Run:
+    if work.startswith("matmul"):
+        return matmuls(shape, work)
+    method = DQN(
+        discount=DISCOUNT,
+        learning_rate=LEARNING_RATE,
+        batch_size=shape.batch,
+        hidden=shape.hidden,
+        target_period=TARGET_PERIOD,
+    )
+    table = table_of(shape)
+    traced = [jax.tree.map(jnp.asarray, (method, REGULARIZERS[work], np.uint32(seed))) for seed in range(members)]
+    spec = Spec(shape.observation, DiscreteActions(ACTIONS))
+    progress = [begin(method, seed, spec) for method, _, seed in traced]
+    pool = ThreadPoolExecutor(max_workers=min(members, len(os.sched_getaffinity(0))))
+
+    def run(updates: int) -> None:
+        stop = progress[0].step + updates
+
+        def one(number: int) -> None:
+            progress[number] = jax.block_until_ready(advance(*traced[number], progress[number], table, stop))
+
+        list(pool.map(one, range(members)))
+        assert all(bool(now.finite) for now in progress), "a member diverged, and made fewer updates than were timed"
+
+    return run
+
+
+def matmuls(shape: Shape, work: str) -> Run:
+    """What the machine can do at most: products of two squares, or of a batch and a hidden layer's weights."""
+    inner, outer = (SQUARE, SQUARE) if work == "matmul-square" else shape.hidden[-2:]
+    left = jnp.ones((SQUARE if work == "matmul-square" else shape.batch, inner))
+    multiply, right = jax.jit(jnp.matmul), jnp.full((inner, outer), 1.0 / inner)
+
+    def run(times: int) -> None:
+        for _ in range(times):
+            jax.block_until_ready(multiply(left, right))
+
+    return run
+
+
+if __name__ == "__main__":
+    serve(build)

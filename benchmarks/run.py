@@ -1,0 +1,107 @@
+"""Updates per second of dr3, of the same update in PyTorch, and of d3rlpy's DQN, side by side in one run.
+
+    .venv/bin/python benchmarks/run.py --peer .venv-peers/bin/python
+
+Every side is a process that answers "how long do n updates take?". A round asks all sides everything, one after the
+other, so that whatever disturbs the machine disturbs all; a ratio is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.progress import track
+
+from judge import bars, speeds
+from shapes import SHAPES
+from sides import Side, versions
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+MEMBERS = (1, 4)
+
+
+def questions(side: str) -> list[tuple[str, str, int]]:
+    """(shape, work, members) that a side is asked. d3rlpy has no DR3; the costs of DR3 are our own matter."""
+    if side == "d3rlpy":
+        return [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
+    both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
+    if side == "PyTorch":
+        return both
+    peaks = [("mlp", "matmul-square", 1), ("mlp", "matmul-same", 1)]
+    return [*both, *((shape, "q+dr3-stop", 1) for shape in SHAPES), *peaks]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", default=".venv-peers/bin/python", help="a Python that has torch and d3rlpy")
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is asked")
+    parser.add_argument("--seconds", type=float, default=0.3, help="how long an answer should take")
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "cpu"),
+        default="wall",
+        help="cpu: processor seconds on one core only, for a machine that has other work",
+    )
+    arguments = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    start, load, console = time.perf_counter(), os.getloadavg(), Console()
+
+    everywhere = sorted(os.sched_getaffinity(0))
+    columns = {1: everywhere[:1]}
+    if arguments.clock == "wall":
+        columns[len(everywhere)] = everywhere
+    seconds: dict[str, list[float]] = {}  # "side | cores | shape | work | members" -> per unit of work, one per round
+    for count, cores in columns.items():
+        sides = [
+            Side("dr3", None, HERE / "ours.py", cores, RESULTS),
+            Side("PyTorch", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS),
+            Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
+        ]
+        asked = [(side, *question) for shape in SHAPES for side in sides for question in questions(side.name)
+                 if question[0] == shape]  # fmt: skip
+        text = f"{count} core{'s' * (count > 1)}"
+        times = {}
+        for side, *question in track(asked, f"Warming up on {text}", console=console, transient=True):
+            times[side.name, *question] = side.calibrate(*question, arguments.seconds)
+        for _ in track(range(arguments.rounds), f"Measuring on {text}", console=console, transient=True):
+            for side, *question in asked:
+                number = times[side.name, *question]
+                key = " | ".join(map(str, (side.name, count, *question)))
+                seconds.setdefault(key, []).append(side.ask(*question, number, arguments.clock) / number)
+        for side in sides:
+            side.close()
+
+    record = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "clock": arguments.clock,
+        "cores": len(everywhere),
+        "load_before": load,
+        "load_after": os.getloadavg(),
+        "rounds": arguments.rounds,
+        "wall_seconds": time.perf_counter() - start,
+        "versions": versions(None, "jax", "jaxlib", "equinox", "optax", "numpy")
+        | versions(arguments.peer, "torch", "d3rlpy"),
+        "median_seconds": {key: median(values) for key, values in seconds.items()},
+        "seconds": seconds,
+    }
+    (RESULTS / "speed.json").write_text(json.dumps(record, indent=1) + "\n")
+    for table in (*(speeds(seconds, count) for count in columns), bars(seconds, list(columns))):
+        console.print(table.rich())
+        console.print()
+    text = "\n".join(
+        table.markdown() for table in (*(speeds(seconds, n) for n in columns), bars(seconds, list(columns)))
+    )
+    (RESULTS / "speed.md").write_text(text)
+    console.print(f"{record['wall_seconds']:.0f} s; load {load[0]:.1f} before. Numbers: {RESULTS / 'speed.json'}")
+
+
+if __name__ == "__main__":
+    main()

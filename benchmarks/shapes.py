@@ -1,0 +1,61 @@
+"""The networks that are timed, for every side alike, and how it is asked. Standard library only: peers import it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ACTIONS = 5
+DISCOUNT = 0.99
+LEARNING_RATE = 3e-4
+TARGET_PERIOD = 100
+COEFFICIENT = 0.03
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A network and its batch: convolutions (filters, kernel, stride) on images, then dense layers, then the head."""
+
+    title: str
+    observation: tuple[int, ...]
+    dtype: str
+    stages: tuple[tuple[int, int, int], ...]
+    same_padding: bool
+    hidden: tuple[int, ...]
+    batch: int
+    rows: int
+
+
+SHAPES = {
+    "mlp": Shape("(1024, 1024) MLP", (16,), "float32", (), False, (1024, 1024), 256, 10_000),
+    "nature": Shape("Nature CNN", (84, 84, 4), "uint8", ((32, 8, 4), (64, 4, 2), (64, 3, 1)), True, (512,), 32, 2_000),
+    "minatar": Shape("MinAtar CNN", (10, 10, 4), "bool", ((16, 3, 1),), False, (128,), 32, 10_000),
+}
+
+Run = Callable[[int], None]  # does that much work for every member, and returns when it is done
+
+
+def serve(build: Callable[[Shape, str, int], Run]) -> None:
+    """Answer questions on standard input, a line each, with the seconds they took (of the clock and of the
+    processor) on standard output.
+
+    `build(shape, work, members)` is called once per kind of question; the first answer holds whatever it compiles, and
+    is the asker's to throw away. Works are "q" (Q-learning), "q+dr3", and "q+dr3-stop" (no gradient into phi').
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    runs: dict[tuple[str, str, int], Run] = {}
+    for line in sys.stdin:
+        ask = json.loads(line)
+        kind = (ask["shape"], ask["work"], ask["members"])
+        if kind not in runs:
+            runs[kind] = build(SHAPES[ask["shape"]], ask["work"], ask["members"])
+        start = time.perf_counter(), time.process_time()
+        runs[kind](ask["times"])
+        took = {"wall": time.perf_counter() - start[0], "cpu": time.process_time() - start[1]}
+        answers.write(json.dumps(took) + "\n")
+        answers.flush()

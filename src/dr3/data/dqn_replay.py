@@ -1,0 +1,120 @@
+"""The DQN-replay format as a table: what an online Atari agent saw, frame by frame.
+
+Row t of the files is (frame o_t, a_t, r_t, terminal_t), and the next frame is row t + 1. Before an episode come
+stack - 1 rows of zeros, so that a stack of frames never needs an exception. Frames are unpacked once into a cache and
+mapped into memory from then on; each is there once, and stacks are put together when rows are drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.checks import refuse
+from dr3.data.dqn_replay_files import STACK, Checkpoint, checkpoint_numbers, mapped_frames, read_checkpoint
+from dr3.data.frames import Frames
+from dr3.data.subsets import PARTS, ReplayPart
+from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
+from dr3.errors import UserError
+
+CACHE = ".dr3-cache"
+
+
+def is_dqn_replay(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.glob("$store$_action_ckpt.*.gz"))
+
+
+def read_dqn_replay(
+    folder: str | os.PathLike[str],
+    *,
+    part: str | None = None,
+    num_actions: int | None = None,
+    discount: float = 0.99,
+    stack: int = STACK,
+    cache: str | os.PathLike[str] | None = None,
+) -> Transitions:
+    """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
+
+    "1%" is the first hundredth of the rows of each file; "first-10%" is five files of fifty, whole. Only what is asked
+    for is unpacked, into `cache` (by default a hidden folder beside the files). The format does not say how many
+    actions there are: `num_actions` does, or the largest one that was taken.
+
+    A row is a transition if none of the stack - 1 rows before it is a terminal (it would be padding), they are all
+    there, and so is the row of its s'. Where rows are left out, an episode is cut: its last transition is a time-out.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        refuse(str(folder), "there is no such folder.")
+    numbers = checkpoint_numbers(folder)
+    chosen = ReplayPart(1.0, first=True) if part is None else ReplayPart.parse(part)
+    if part is not None and chosen.first:
+        numbers = numbers[: max(1, round(chosen.share * PARTS))]
+    files = [read_checkpoint(folder, number) for number in numbers]
+    if not chosen.first:
+        files = [_beginning(file, chosen.share) for file in files]
+    frames = mapped_frames(folder, files, Path(cache) if cache is not None else folder / CACHE)
+
+    terminals = np.concatenate([file.terminals for file in files]).astype(np.bool_)
+    rows = transition_rows(terminals, _gaps(files), stack)
+    if len(rows) == 0:
+        refuse(str(folder), "none of its rows has a whole stack of frames and a next frame.")
+    actions = np.concatenate([file.actions for file in files])
+    rewards = np.concatenate([file.rewards for file in files])[rows]
+    space = DiscreteActions(num_actions or int(actions.max()) + 1)
+    if actions.min() < 0 or actions.max() >= space.count:
+        raise UserError(
+            f"{folder}: its actions go from {actions.min()} to {actions.max()}, beyond {space.count} actions."
+        )
+
+    ended = terminals[rows]
+    following = np.where(ended, rows, rows + 1)
+    episodes = np.cumsum(np.append(0, (np.diff(rows) != 1) | ended[:-1])).astype(np.int32)
+    last = np.append(episodes[1:] != episodes[:-1], True)
+    return Transitions(
+        observations=Frames(frames, rows.astype(np.int32), stack=stack),
+        actions=actions[rows],
+        rewards=rewards,
+        next_observations=Frames(frames, following.astype(np.int32), stack=stack),
+        terminals=ended,
+        timeouts=last & ~ended,
+        # The row of s' is there, and with it the action that was taken.
+        next_actions=np.where(ended, 0, actions[following]).astype(np.int32),
+        next_action_known=~ended,
+        returns=monte_carlo_returns(rewards, episodes, discount),
+        episodes=episodes,
+        action_space=space,
+        returns_discount=discount,
+        name=folder.name if part is None else f"{folder.name}-{part}",
+    )
+
+
+def transition_rows(terminals: NDArray[np.bool_], gaps: NDArray[np.bool_], stack: int) -> NDArray[np.intp]:
+    """Which rows are transitions. `gaps` marks a row that is not followed by the one that came after it in time."""
+    ends = terminals | gaps
+    blocked = np.zeros(len(ends), np.bool_)
+    for back in range(1, stack):
+        blocked[:back] = True
+        blocked[back:] |= ends[:-back]
+    return np.flatnonzero(~blocked & (terminals | ~gaps))
+
+
+def _beginning(file: Checkpoint, share: float) -> Checkpoint:
+    count = max(1, round(share * len(file)))
+    return dataclasses.replace(
+        file, actions=file.actions[:count], rewards=file.rewards[:count], terminals=file.terminals[:count]
+    )
+
+
+def _gaps(files: list[Checkpoint]) -> NDArray[np.bool_]:
+    """Files follow each other without a gap only where their counts say so. (The public ones lack one row each: they
+    were saved just before the last row of the buffer was filled.)
+    """
+    gaps = [np.zeros(len(file), np.bool_) for file in files]
+    for number, file in enumerate(files):
+        follows = number + 1 < len(files) and files[number + 1].first == file.first + len(file)
+        gaps[number][-1] = not follows
+    return np.concatenate(gaps)

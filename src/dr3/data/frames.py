@@ -1,0 +1,91 @@
+"""Observations whose frames are stored once, however many rows look at them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK = 8192  # rows made into plain arrays at a time, where a whole column is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """A column of N observations that point into a store of M frames; it is indexed like the array it stands for.
+
+    Row i is the frame number `newest[i]`. With a `stack`, it is that frame behind the stack - 1 frames before it in the
+    store, oldest first, on a new last axis. With `bits`, frames are booleans of that shape, packed eight to a byte.
+    The arrays may also be JAX's: then what indexing gives is JAX's too, and rows are gathered where they are used.
+    """
+
+    stored: Any  # (M, *frame shape), or (M, bytes) uint8
+    newest: Any  # (N,) int32
+    bits: tuple[int, ...] | None = None
+    stack: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.newest)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        frame = self.stored.shape[1:] if self.bits is None else self.bits
+        return (len(self), *frame, *(() if self.stack is None else (self.stack,)))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(np.bool_) if self.bits is not None else np.dtype(self.stored.dtype)
+
+    def __getitem__(self, index: Any) -> Any:
+        """Observations as a plain array."""
+        library = self.stored.__array_namespace__()
+        frames = self.stored[self._numbers(self.newest[index])]
+        if self.bits is not None:
+            flat = library.unpackbits(frames, axis=-1, count=math.prod(self.bits))
+            frames = flat.astype(bool).reshape(*flat.shape[:-1], *self.bits)
+        if self.stack is None:
+            return frames
+        return library.moveaxis(frames, -len(self.shape) + 1, -1)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype)
+
+    def rows(self, index: Any) -> Frames:
+        """The column restricted to some rows, over the same store."""
+        return dataclasses.replace(self, newest=self.newest[index])
+
+    def frame_numbers(self) -> NDArray[np.integer]:
+        """Every frame that the column uses, in order."""
+        return np.unique(self._numbers(self.newest))
+
+    def _numbers(self, newest: Any) -> Any:
+        return newest if self.stack is None else newest[..., None] + np.arange(1 - self.stack, 1)
+
+
+Observations = NDArray[np.generic] | Frames
+
+
+def compact(*columns: Frames) -> list[Frames]:
+    """The same columns, all on one store that holds only the frames they use (out of a file, only these are read)."""
+    stored = columns[0].stored
+    assert all(column.stored is stored for column in columns), "columns that share frames share the store itself"
+    used = np.unique(np.concatenate([column.frame_numbers() for column in columns]))
+    # The frames of a stack are used together, so those that were neighbours still are.
+    place = np.zeros(len(stored), np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    kept = stored[used]
+    return [dataclasses.replace(column, stored=kept, newest=place[column.newest]) for column in columns]
+
+
+def chunks(column: Observations) -> Iterator[NDArray[Any]]:
+    """The rows as plain arrays, some at a time."""
+    for start in range(0, len(column), CHUNK):
+        yield column[start : start + CHUNK]

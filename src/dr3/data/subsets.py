@@ -1,0 +1,54 @@
+"""The parts of a replay that the paper trains on (section 5). None of them is a random sample.
+
+A replay of an online agent is 50 files of equal length, in time. "1%" and "5%" are the first rows of *each* file, so
+they see every age of the agent, in short stretches; "first-10%" is the beginning of the replay, an agent that has
+learned little. (A sample of rows drawn at random is `Transitions.subset`; it is another thing, and has another name.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+
+from dr3.data.transitions import Transitions
+from dr3.errors import UserError
+
+PARTS = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplayPart:
+    """`share` of the rows: of each of the 50 files, or, if `first`, of the replay as a whole."""
+
+    share: float
+    first: bool
+
+    @classmethod
+    def parse(cls, word: str) -> ReplayPart:
+        found = re.fullmatch(r"(first-)?(\d+(?:\.\d+)?)%", word)
+        share = float(found[2]) / 100 if found else 0.0
+        if found is None or not 0 < share <= 1:
+            raise UserError(
+                f"{word!r} is no part of a replay; write 1% or 5% (of each of {PARTS} files), or first-10%."
+            )
+        return cls(share, first=found[1] is not None)
+
+
+def replay_subset(data: Transitions, part: str) -> Transitions:
+    """The rows of `part` ("1%", "5%", "first-10%") of a replay whose rows are in the order of time.
+
+    The table is taken as 50 files of equal length (a few rows more at the last one). What a file's edge cuts off is
+    still known: a row keeps its s', its a' and its return.
+    """
+    chosen = ReplayPart.parse(part)
+    if chosen.first:
+        rows = np.arange(max(1, round(chosen.share * len(data))))
+    else:
+        length = len(data) // PARTS
+        count = round(chosen.share * length)
+        if count < 1:
+            raise UserError(f"{data.name} has {len(data)} rows, too few for {part} of each of {PARTS} parts.")
+        rows = (np.arange(PARTS)[:, None] * length + np.arange(count)).ravel()
+    return dataclasses.replace(data.rows(rows), name=f"{data.name}-{part}")

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import dataclasses
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dr3.cli import run
+from dr3.collect import load
+from dr3.collect import replay as collecting
+from dr3.collect.online_dqn import Schedule
+from dr3.collect.replay import collect_dqn
+from dr3.errors import UserError
+from dr3.methods import DQN
+
+METHOD = DQN(hidden=(16,), batch_size=8, learning_rate=0.01, target_period=10, discount=0.9)
+SCHEDULE = Schedule(
+    environments=4, steps_per_update=2, buffer=200, warmup=20, epsilon=0.1, epsilon_steps=600.0, limit=9
+)
+
+
+@pytest.fixture(scope="module")
+def collected(corridor, tmp_path_factory):
+    out = tmp_path_factory.mktemp("replay") / "corridor.npz"
+    return collect_dqn(corridor, steps=1200, out=out, method=METHOD, schedule=SCHEDULE, progress=False), load(out)
+
+
+def test_the_file_is_the_table(collected) -> None:
+    table, read = collected
+    assert read.fingerprint() == table.fingerprint()
+    assert read.world == "corridor"
+    assert read.observations.dtype == np.bool_
+
+
+def test_every_row_is_a_step_of_the_world(collected, corridor) -> None:
+    data, _ = collected
+    cells = data.observations[:].argmax(axis=1)
+    after = np.clip(cells + 2 * data.actions - 1, 0, 4)
+    np.testing.assert_array_equal(data.terminals, after == 4)
+    np.testing.assert_array_equal(data.rewards, data.terminals.astype(np.float32))
+    going_on = ~data.terminals
+    np.testing.assert_array_equal(data.next_observations[:].argmax(axis=1)[going_on], after[going_on])
+
+
+def test_episodes_are_contiguous_and_begin_at_the_start(collected) -> None:
+    data, _ = collected
+    new = np.append(True, data.episodes[1:] != data.episodes[:-1])
+    assert len(np.unique(data.episodes)) == new.sum()
+    assert (data.observations[:].argmax(axis=1)[new] == 0).all()
+    within = np.flatnonzero(~new)
+    np.testing.assert_array_equal(data.next_observations[within - 1], data.observations[within])
+    np.testing.assert_array_equal(data.next_actions[within - 1], data.actions[within])
+    assert data.next_action_known[within - 1].all()
+    assert data.next_action_known.sum() == len(within)
+
+
+def test_a_cap_is_a_time_out_whose_next_state_is_where_it_got_to(collected) -> None:
+    data, _ = collected
+    lengths = np.bincount(data.episodes)
+    ends = np.flatnonzero(np.append(data.episodes[1:] != data.episodes[:-1], True))
+    assert (data.terminals | data.timeouts)[ends].all()
+    assert (data.terminals | data.timeouts).sum() == len(ends)
+    capped = ends[(lengths == 9) & ~data.terminals[ends]]
+    assert len(capped) > 3
+    assert lengths.max() == 9
+    cut = data.timeouts[ends] & (lengths < 9)
+    assert cut.sum() <= SCHEDULE.environments
+
+
+def test_it_learns(collected) -> None:
+    """Straight to the end is four steps; acting at random mostly runs out of time."""
+    data, _ = collected
+    early, late = data.rows(slice(0, 100)), data.rows(slice(len(data) - 200, len(data)))
+    assert late.rewards.mean() > 2 * early.rewards.mean()
+
+
+def test_going_on_after_a_stop_gives_the_same_file(collected, corridor, tmp_path, monkeypatch) -> None:
+    out = tmp_path / "corridor.npz"
+    real = collecting.advance
+
+    def interrupted(*arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(collecting, "advance", interrupted)
+    ask: Any = {"steps": 1200, "out": out, "method": METHOD, "schedule": SCHEDULE, "progress": False}
+    with pytest.raises(KeyboardInterrupt):
+        collect_dqn(corridor, **ask)
+    assert not out.exists()
+    monkeypatch.setattr(collecting, "advance", real)
+    with pytest.raises(UserError, match="unfinished collection whose seed is another"):
+        collect_dqn(corridor, **ask, seed=1)
+    assert collect_dqn(corridor, **ask).fingerprint() == collected[0].fingerprint()
+    assert [file.name for file in tmp_path.iterdir()] == ["corridor.npz"]
+    with pytest.raises(UserError, match="is there already"):
+        collect_dqn(corridor, **ask)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"environments": 6, "steps_per_update": 4}, "steps_per_update is 4, which does not divide environments, 6"),
+        ({"epsilon": 1.5}, "epsilon is a probability"),
+        ({"buffer": 0}, "buffer must be at least 1"),
+    ],
+)
+def test_schedules_that_cannot_be_are_refused(corridor, tmp_path, change, sentence) -> None:
+    with pytest.raises(UserError, match=sentence):
+        collect_dqn(
+            corridor, steps=10, out=tmp_path / "x.npz", method=METHOD, schedule=dataclasses.replace(SCHEDULE, **change)
+        )
+
+
+def test_the_command_refuses_what_is_not_there(capsys, tmp_path) -> None:
+    assert run(["data", "collect", "sac", "--out", "x.npz"]) == 2
+    assert run(["data", "collect", "dqn", "--env", "minatar/pong", "--out", str(tmp_path / "x.npz")]) == 2
+    said = capsys.readouterr().err
+    assert "no agent 'sac'" in said
+    assert "no game 'minatar/pong'" in said

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import gzip
+import shutil
+
+import numpy as np
+import pytest
+
+from dr3.collect import load
+from dr3.data import Frames, read_dqn_replay, write_dqn_replay
+from dr3.errors import UserError
+
+LENGTHS = (5, 1, 9, 7)
+
+
+@pytest.fixture(scope="session")
+def steps():
+    """Four episodes of 4 x 4 frames, of which the last is cut."""
+    random = np.random.default_rng(0)
+    count = sum(LENGTHS)
+    terminals = np.zeros(count, np.bool_)
+    terminals[np.cumsum(LENGTHS)[:-1] - 1] = True
+    return {
+        "frames": random.integers(1, 256, (count, 4, 4)).astype(np.uint8),
+        "actions": random.integers(3, size=count),
+        "rewards": random.normal(size=count).astype(np.float32),
+        "terminals": terminals,
+    }
+
+
+@pytest.fixture
+def folder(steps, tmp_path):
+    write_dqn_replay(tmp_path / "game", **steps, rows_per_file=16)  # 22 steps and 12 rows of padding: three files
+    return tmp_path / "game"
+
+
+def independent_reader(folder, files: int):
+    """Transitions as the online agent's own buffer would hand them out: one array at a time, row by row."""
+    arrays = {}
+    for name in ("observation", "action", "reward", "terminal"):
+        parts = []
+        for number in range(files):
+            with gzip.open(folder / f"$store$_{name}_ckpt.{number}.gz", "rb") as stream:
+                parts.append(np.load(stream))
+        arrays[name] = np.concatenate(parts)
+    with gzip.open(folder / f"add_count_ckpt.{files - 1}.gz", "rb") as stream:
+        added = int(np.load(stream))
+    found = []
+    for t in range(3, added):
+        if arrays["terminal"][t - 3 : t].any() or (t + 1 == added and not arrays["terminal"][t]):
+            continue
+        state = np.stack([arrays["observation"][t - back] for back in (3, 2, 1, 0)], axis=-1)
+        after = np.stack([arrays["observation"][t + 1 - back] for back in (3, 2, 1, 0)], axis=-1)
+        found.append((state, arrays["action"][t], arrays["reward"][t], after, bool(arrays["terminal"][t])))
+    return found
+
+
+def test_what_is_written_is_what_an_independent_reader_finds(folder, steps) -> None:
+    data = read_dqn_replay(folder)
+    expected = independent_reader(folder, 3)
+    assert len(data) == len(expected) == sum(LENGTHS) - 1  # of the last step s' is unknown
+    for row, (state, action, reward, after, terminal) in enumerate(expected):
+        np.testing.assert_array_equal(data.observations[row], state)
+        assert (data.actions[row], data.rewards[row], data.terminals[row]) == (action, reward, terminal)
+        if not terminal:
+            np.testing.assert_array_equal(data.next_observations[row], after)
+    np.testing.assert_array_equal(data.actions, steps["actions"][:-1])
+
+
+def test_an_episode_begins_behind_blank_frames(folder, steps) -> None:
+    data = read_dqn_replay(folder)
+    first = data.observations[5]  # the second episode's only row
+    assert not first[..., :3].any()
+    np.testing.assert_array_equal(first[..., 3], steps["frames"][5])
+    assert data.observations.shape == (21, 4, 4, 4)
+    assert np.bincount(data.episodes).tolist() == [5, 1, 9, 6]
+    assert data.timeouts.tolist() == [False] * 20 + [True]
+    assert data.next_action_known.tolist() == (~data.terminals).tolist()
+    assert data.next_actions[-1] == steps["actions"][-1]
+
+
+def test_frames_are_unpacked_once_and_mapped(folder) -> None:
+    one = read_dqn_replay(folder)
+    cached = list((folder / ".dr3-cache").iterdir())
+    assert len(cached) == 1
+    assert isinstance(one.observations, Frames)
+    assert isinstance(one.observations.stored, np.memmap)
+    stamp = cached[0].stat().st_mtime_ns
+    again = read_dqn_replay(folder)
+    assert cached[0].stat().st_mtime_ns == stamp
+    assert again.fingerprint() == one.fingerprint()
+
+
+def test_a_part_of_each_file_cuts_its_episodes(folder, steps) -> None:
+    data = load(f"{folder}:replay=40%")
+    # Six rows of the first file: three of padding, two of the first episode, and one whose s' is left out. Six of the
+    # second, in the middle of an episode: the first three have no whole stack, the last no next frame. One of the last.
+    assert data.actions.tolist() == [*steps["actions"][:2], *steps["actions"][10:12]]
+    assert data.timeouts.tolist() == [False, True, False, True]
+    assert data.next_actions.tolist() == [*steps["actions"][1:3], *steps["actions"][11:13]]
+    assert data.next_action_known.all()
+    assert data.name == "game-40%"
+
+
+def test_the_first_files_of_fifty(folder, steps) -> None:
+    data = read_dqn_replay(folder, part="first-2%")
+    # The third episode begins in the last row of the first file: its s' is in the second.
+    assert data.actions.tolist() == steps["actions"][:6].tolist()
+
+
+def test_a_buffer_saved_before_its_last_row_leaves_a_gap(folder, steps) -> None:
+    """The public files: saved at add_count = 15, 31, …, so row 15 of each is not its own."""
+    for number, count in ((0, 15), (1, 31)):
+        with gzip.open(folder / f"add_count_ckpt.{number}.gz", "wb") as stream:
+            np.save(stream, np.array(count))
+    data = read_dqn_replay(folder)
+    # Episodes 1 and 2; of the third what has a whole stack in the second file; of the fourth what has a next frame.
+    kept = [*range(6), *range(10, 15), *range(15, 18)]
+    assert data.actions.tolist() == steps["actions"][kept].tolist()
+    np.testing.assert_array_equal(data.rewards, steps["rewards"][kept])
+    assert np.flatnonzero(data.timeouts).tolist() == [13]
+
+
+def damage(folder, name: str, values: np.ndarray) -> None:
+    with gzip.open(folder / name, "wb") as stream:
+        np.save(stream, values)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda f: (f / "$store$_reward_ckpt.1.gz").unlink(), r"\$store\$_reward_ckpt.1.gz: this file is missing"),
+        (lambda f: (f / "$store$_action_ckpt.1.gz").unlink(), r"\$store\$_action_ckpt.1.gz: this file is missing"),
+        (lambda f: (f / "$store$_observation_ckpt.2.gz").unlink(), r"observation_ckpt.2.gz: this file is missing"),
+        (lambda f: (f / "invalid_range_ckpt.0.gz").unlink(), r"invalid_range_ckpt.0.gz: this file is missing"),
+        (lambda f: damage(f, "$store$_action_ckpt.0.gz", np.zeros(16)), r"action_ckpt.0.gz: .*float64, but int32"),
+        (lambda f: damage(f, "$store$_reward_ckpt.0.gz", np.zeros(9, np.float32)), r"reward_ckpt.0.gz: it has 9 rows"),
+        (lambda f: damage(f, "$store$_terminal_ckpt.0.gz", np.full(16, 2, np.uint8)), r"row 0 is 2, but it must be"),
+        (
+            lambda f: damage(f, "add_count_ckpt.1.gz", np.array(0)),
+            r"add_count_ckpt.1.gz: it must hold one whole number",
+        ),
+        (
+            lambda f: damage(f, "$store$_observation_ckpt.1.gz", np.zeros((16, 3, 4), np.uint8)),
+            r"observation_ckpt.1.gz: its frames are \(3, 4\)",
+        ),
+        (
+            lambda f: (f / "$store$_reward_ckpt.0.gz").write_bytes((f / "$store$_reward_ckpt.0.gz").read_bytes()[:60]),
+            r"reward_ckpt.0.gz: the file is damaged or was cut short",
+        ),
+        (
+            lambda f: (f / "$store$_observation_ckpt.1.gz").write_bytes(
+                (f / "$store$_observation_ckpt.1.gz").read_bytes()[:150]
+            ),
+            r"observation_ckpt.1.gz: the file is damaged or was cut short",
+        ),
+        (lambda f: (f / "$store$_action_ckpt.0.gz").write_bytes(b"nothing"), r"action_ckpt.0.gz: the file is damaged"),
+    ],
+)
+def test_broken_files_are_refused_by_name(folder, change, sentence) -> None:
+    change(folder)
+    with pytest.raises(UserError, match=sentence):
+        read_dqn_replay(folder)
+    assert not list(folder.glob(".dr3-cache/*.unfinished"))
+
+
+def test_a_folder_without_files_is_refused(tmp_path) -> None:
+    with pytest.raises(UserError, match="no files of a DQN replay"):
+        read_dqn_replay(tmp_path)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(UserError, match="no such folder"):
+        read_dqn_replay(tmp_path)

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dr3.collect import load
+from dr3.data import replay_subset, write_npz
+from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
+from dr3.errors import UserError
+
+
+@pytest.fixture
+def replay() -> Transitions:
+    """1,000 rows in episodes of 8; the action of a row says which row it is."""
+    rows = np.arange(1000)
+    episodes = (rows // 8).astype(np.int32)
+    ends = rows % 8 == 7
+    rewards = np.ones(1000, np.float32)
+    return Transitions(
+        observations=rows[:, None].astype(np.float32),
+        actions=rows.astype(np.int32),
+        rewards=rewards,
+        next_observations=rows[:, None].astype(np.float32) + 1,
+        terminals=ends,
+        timeouts=np.zeros(1000, np.bool_),
+        next_actions=np.where(ends, 0, rows + 1).astype(np.int32),
+        next_action_known=~ends,
+        returns=monte_carlo_returns(rewards, episodes, 0.99),
+        episodes=episodes,
+        action_space=DiscreteActions(1000),
+        returns_discount=0.99,
+        name="replay",
+    )
+
+
+def test_a_percentage_is_the_first_rows_of_each_of_50_parts(replay) -> None:
+    part = replay_subset(replay, "10%")  # two rows of every twenty
+    assert part.actions.tolist() == [20 * file + row for file in range(50) for row in range(2)]
+    assert part.name == "replay-10%"
+
+
+def test_first_is_the_beginning(replay) -> None:
+    assert replay_subset(replay, "first-10%").actions.tolist() == list(range(100))
+
+
+def test_rows_at_an_edge_keep_what_the_replay_knows(replay) -> None:
+    part = replay_subset(replay, "5%")  # one row of every twenty: every row is at an edge
+    taken = part.actions.astype(np.int64)
+    np.testing.assert_array_equal(part.next_observations[:, 0], taken + 1)
+    inside = part.next_action_known
+    np.testing.assert_array_equal(part.next_actions[inside], taken[inside] + 1)
+    np.testing.assert_array_equal(part.returns, replay.returns[::20])
+
+
+@pytest.mark.parametrize("word", ["1", "0%", "101%", "last-10%", "first-", "%"])
+def test_what_is_no_part_is_refused(replay, word) -> None:
+    with pytest.raises(UserError, match="is no part of a replay"):
+        replay_subset(replay, word)
+
+
+def test_too_few_rows_are_refused(replay) -> None:
+    with pytest.raises(UserError, match=r"1000 rows, too few for 1% of each of 50 parts"):
+        replay_subset(replay, "1%")
+
+
+def test_a_file_takes_settings(replay, tmp_path) -> None:
+    file = tmp_path / "replay.npz"
+    write_npz(file, replay)
+    assert load(f"{file}:replay=first-10%").fingerprint() == replay_subset(replay, "first-10%").fingerprint()
+    sampled = load(f"{file}:fraction=0.2:seed=1")
+    assert sampled.fingerprint() == replay.subset(0.2, seed=1).fingerprint()
+    assert sampled.source == f"{file}:fraction=0.2:seed=1"
+    both = load(f"{file}:replay=10%:fraction=0.5")
+    assert both.fingerprint() == replay_subset(replay, "10%").subset(0.5, seed=0).fingerprint()
+    assert load(file).fingerprint() == dataclasses.replace(replay).fingerprint()
+
+
+def test_an_unknown_setting_of_a_file_is_refused(replay, tmp_path) -> None:
+    file = tmp_path / "replay.npz"
+    write_npz(file, replay)
+    with pytest.raises(UserError, match="has no setting 'size'"):
+        load(f"{file}:size=3")
