@@ -33,9 +33,9 @@ def test_same_number_and_same_gradients_as_in_jax(choices, critics):
     same = np.array([1, 0, 1, 1, 0, 0], np.float32)
 
     def in_jax(phi, phi_next):
-        rest = dict.fromkeys(("values", "next_values", "targets", "actions", "next_actions"), jnp.zeros(6))
+        rest = {name: jnp.zeros(6) for name in Backup._fields if name not in ("phi", "phi_next")}
         tie = {"bootstraps": jnp.asarray(bootstraps), "same_output": jnp.asarray(same)}
-        return DR3(**choices)(Backup(phi=phi, phi_next=phi_next, **tie, **rest))
+        return DR3(**choices)(Backup(phi=phi, phi_next=phi_next, **{**rest, **tie}))
 
     value, gradients = jax.value_and_grad(in_jax, argnums=(0, 1))(jnp.asarray(phi), jnp.asarray(phi_next))
     here, there = (torch.tensor(side, requires_grad=True) for side in (phi, phi_next))

@@ -17,7 +17,7 @@ Columns = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """From which point on something counts as a sign. They were set before anything was measured with them."""
+    """From which point on something counts as a sign. Set by hand; docs/diagnose.md says how they did."""
 
     growth: float = 10.0
     """Co-adaptation: how many times feature dot products have grown …"""
