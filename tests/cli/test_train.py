@@ -84,13 +84,25 @@ def asked(dr3, monkeypatch):
 def test_every_hyperparameter_is_a_flag(asked, file):
     _, method, _ = asked(
         f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --batch-size 4 --hidden 5 3 "
-        "--error huber --target-period 2 --target-rate 0.5 --double"
+        "--error huber --target-period 2 --target-rate 0.5 --double --network mlp --normalise-features"
     )
-    assert method == METHODS["dqn"](0.9, 1e-3, 1e-4, 4, (5, 3), "huber", 2, 0.5, True)
+    assert dataclasses.asdict(method) == {
+        "discount": 0.9,
+        "learning_rate": 1e-3,
+        "adam_epsilon": 1e-4,
+        "batch_size": 4,
+        "network": "mlp",
+        "hidden": (5, 3),
+        "normalise_features": True,
+        "error": "huber",
+        "target_period": 2,
+        "target_rate": 0.5,
+        "double": True,
+    }
 
 
 def test_part_of_the_rows(asked, file):
-    assert len(asked(f"train dqn --data {file} --fraction 0.5")[0]) == 24
+    assert len(asked(f"train dqn --data {file}:fraction=0.5")[0]) == 24
 
 
 def test_data_are_loaded_at_the_methods_discount(asked):
@@ -126,8 +138,11 @@ def test_train_alone_lists_the_methods(dr3):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("trian dqn", "There is no command 'trian'; there are train, data, run"),
-        ("train dqm --data grid16smoothobs", "There is no method 'dqm'; there are dqn, sarsa, supervised, td."),
+        ("trian dqn", "There is no command 'trian'; there are train, "),
+        (
+            "train dqm --data grid16smoothobs",
+            "There is no method 'dqm'; there are cql, dqn, rem, sarsa, ",
+        ),
         ("train --data grid16smoothobs", "dr3 train needs a method first"),
         ("train dqn --data grid17", "There is no data 'grid17': it is neither a file nor one of the worlds"),
         ("train dqn --data missing.npz", "missing.npz"),
@@ -137,12 +152,12 @@ def test_train_alone_lists_the_methods(dr3):
         ("train dqn --data FILE --steps 0", "steps must be at least 1, not 0"),
         ("train dqn --data FILE --seeds 0", "at least one method and one seed"),
         ("train dqn --data FILE --target-period 0", "target_period must be at least 1, not 0"),
-        ("train dqn --data FILE --fraction 0", "The fraction of a subset"),
+        ("train dqn --data FILE:fraction=0", "The fraction of a subset"),
         ("train dqn --data FILE --env Nowhere-v3", "There is no world 'Nowhere-v3'"),
         ("train dqn --data CUT --steps 1", "cut.npz"),
         ("train dqn --data FILE --steps 1 --out FILE", "cannot be a run folder"),
         ("data describe CUT", "cut.npz"),
-        ("data list", "There is no command 'dr3 data list'; there is dr3 data describe."),
+        ("data list", "There is no command 'dr3 data list'; there are dr3 data describe and dr3 data collect."),
         ("run digest HERE", "is not a run: it has no config.json"),
         ("run show HERE", "There is no command 'dr3 run show'; there is dr3 run digest."),
     ],
@@ -150,8 +165,9 @@ def test_train_alone_lists_the_methods(dr3):
 def test_a_mistake_is_one_sentence_and_exit_code_2(dr3, file, tmp_path, monkeypatch, line, says):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-40])
-    words = {"FILE": str(file), "CUT": str(tmp_path / "cut.npz"), "HERE": str(tmp_path)}
-    code, _, err = dr3(" ".join(words.get(word, word) for word in line.split()))
+    for word, path in {"FILE": file, "CUT": tmp_path / "cut.npz", "HERE": tmp_path}.items():
+        line = line.replace(word, str(path))
+    code, _, err = dr3(line)
     assert code == 2
     assert says in err
     assert err.startswith("dr3: ")

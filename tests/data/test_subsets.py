@@ -82,3 +82,19 @@ def test_an_unknown_setting_of_a_file_is_refused(replay, tmp_path) -> None:
     write_npz(file, replay)
     with pytest.raises(UserError, match="has no setting 'size'"):
         load(f"{file}:size=3")
+
+
+def test_the_sample_is_one_percent_of_a_replay() -> None:
+    data = load("sample:minatar-breakout-1%")
+    assert len(data) == 10_000
+    assert data.world == "minatar/breakout"
+    assert data.observations.shape == (10_000, 10, 10, 4)
+    assert load("sample:minatar-breakout-1%:fraction=0.1").observations.shape == (1_000, 10, 10, 4)
+    # The paddle is one cell of the lowest row, and so is the ball one cell of the board.
+    assert (data.observations[:][:, 9, :, 0].sum(axis=1) == 1).all()
+    assert (data.observations[:][..., 1].sum(axis=(1, 2)) == 1).all()
+
+
+def test_an_unknown_sample_is_refused() -> None:
+    with pytest.raises(UserError, match=r"no sample 'pong'; there are minatar-breakout-1%"):
+        load("sample:pong")

@@ -41,4 +41,4 @@ def run(logged):
 @pytest.fixture
 def save_every_chunk(monkeypatch):
     """States are saved by the clock; here after every chunk."""
-    monkeypatch.setattr(import_module("dr3.training.train"), "SECONDS_PER_STATE", -1.0)
+    monkeypatch.setattr(import_module("dr3.training.session"), "SECONDS_PER_STATE", -1.0)

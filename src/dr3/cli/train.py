@@ -51,9 +51,6 @@ class Run:
     episodes: int = 10
     """Episodes of each try, where it is by episodes."""
 
-    fraction: float = 1.0
-    """Train on this part of the rows, drawn without replacement."""
-
     metrics_every: Count | None = None
     """Updates between two measurements; by default there are 100."""
 
@@ -94,8 +91,6 @@ def train_as_told(run: Run, method: Any) -> Any:
     from dr3.training import train
 
     data = load(run.data, discount=method.discount)
-    if run.fraction != 1:
-        data = data.subset(run.fraction, seed=0)
     return train(
         data,
         method,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dr3.envs.compiled import Step
 from dr3.errors import UserError
@@ -66,6 +66,6 @@ def _game(name: str) -> tuple[Any, tuple[int, ...], int]:
         pgx = import_module("pgx")
     except ImportError:
         raise UserError(f"{name} needs pgx (its games are under the GPL): pip install 'dr3[minatar]'.") from None
-    game = pgx.make("minatar-" + name.removeprefix("minatar/"))
+    game = pgx.make(cast(Any, "minatar-" + name.removeprefix("minatar/")))
     state = jax.eval_shape(game.init, jax.random.key(0))
     return game, tuple(state.observation.shape), state.legal_action_mask.shape[0]
