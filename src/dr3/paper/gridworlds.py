@@ -27,6 +27,7 @@ DENSE_WORLD = "grid16smoothobs"
 TARGET_PERIODS = (5, 10, 50, 100, 200, 500)
 DOT_PRODUCT = "features/dot_product"
 RETURN = "evaluation/return"
+MEAN_Q = "q/data_mean"
 
 
 @dataclass(frozen=True)
@@ -208,9 +209,11 @@ def _judge_dr3(curves: dict[str, Curve], results: Results) -> Finding:
     # Over training, without the untrained policy: the paper's measure of stability.
     average = {name: np.array([curve[1:].mean() for curve in of]) for name, of in returns.items()}
     last = {name: np.array([curve[-1] for curve in of]) for name, of in returns.items()}
+    mean_q = {name: _at_the_end(results[curve], MEAN_Q) for name, curve in curves.items()}
     smaller = _median(final["dqn+dr3"]) < _median(final["dqn"])
     better = _median(average["dqn+dr3"]) >= _median(average["dqn"])
     differences = ", ".join(f"{difference:+.1f}" for difference in average["dqn+dr3"] - average["dqn"])
+    largest = 1 / (1 - curves["dqn"].method.discount)  # rewards are at most 1
     return Finding(
         id="dr3",
         claim="DR3 keeps the dot products small, and the greedy policy is on average over training at least as good.",
@@ -220,11 +223,14 @@ def _judge_dr3(curves: dict[str, Curve], results: Results) -> Finding:
         sentence=f"With DR3 the dot products end at {_median(final['dqn+dr3']):.3g} instead of "
         f"{_median(final['dqn']):.3g}, and over training the exact return of the greedy policy averages "
         f"{_median(average['dqn+dr3']):.1f} instead of {_median(average['dqn']):.1f} (medians; differences by seed "
-        f"{differences}).",
+        f"{differences}). The mean Q ends at {_words(mean_q['dqn+dr3'])} with DR3 and at {_words(mean_q['dqn'])} "
+        f"without it; no policy earns more than {largest:.0f}.",
         numbers={
             "final_dot_product_by_seed": {name: _list(values) for name, values in final.items()},
             "average_return_by_seed": {name: _list(values) for name, values in average.items()},
             "final_return_by_seed": {name: _list(values) for name, values in last.items()},
+            "final_mean_q_by_seed": {name: _list(values) for name, values in mean_q.items()},
+            "largest_possible_value": largest,
             "dot_products_smaller": smaller,
             "average_return_not_smaller": better,
         },
@@ -243,9 +249,9 @@ def over_seeds(runs: list[Runs], metric: str) -> tuple[NDArray[np.int64], NDArra
     return runs[0].steps, np.concatenate([run.metrics[metric] for run in runs])
 
 
-def _at_the_end(runs: list[Runs]) -> NDArray[np.float64]:
-    """The last dot product of each seed: (seeds,)."""
-    return np.array([_carried(run.metrics[DOT_PRODUCT][0])[-1] for run in runs])
+def _at_the_end(runs: list[Runs], metric: str = DOT_PRODUCT) -> NDArray[np.float64]:
+    """The last value of each seed: (seeds,)."""
+    return np.array([_carried(run.metrics[metric][0])[-1] for run in runs])
 
 
 def _carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -257,6 +263,10 @@ def _carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
 def _median(values: NDArray[np.float64]) -> float:
     """Over seeds: one that diverges by orders of magnitude would be all that a mean tells of."""
     return float(np.median(values))
+
+
+def _words(values: NDArray[np.float64]) -> str:
+    return ", ".join(f"{value:.3g}" for value in values)
 
 
 def _list(values: NDArray[np.float64]) -> list[float]:
