@@ -1,0 +1,40 @@
+"""The demo from end to end, at its smallest."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from dr3.cli import run
+from dr3.paper.gridworlds import _carried
+
+
+def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo", "--smoke", "--out", "demo", "--json", "copy.json"]) == 0
+    folder = tmp_path / "demo" / "8x8-40"
+    record = json.loads((tmp_path / "copy.json").read_text())
+    assert record == json.loads((folder / "findings.json").read_text())
+    assert [one["id"] for one in record["findings"]] == ["out-of-sample-actions", "target-update-frequency", "dr3"]
+    said = " ".join(capsys.readouterr().out.split())
+    for one in record["findings"]:
+        assert isinstance(one["holds"], bool)
+        assert one["claim"]
+        assert one["rule"]
+        assert one["numbers"]
+        assert (folder / f"{one['id']}.png").stat().st_size > 10_000
+        assert f"{one['id']}.png" in said
+    numbers = record["findings"][2]["numbers"]
+    assert all(len(values) == 2 for values in numbers["final_dot_product_by_seed"].values())
+    # The verdict follows from the numbers by the rule that stands beside it.
+    dots, returns = (
+        {name: np.median(values) for name, values in numbers[key].items()}
+        for key in ("final_dot_product_by_seed", "average_return_by_seed")
+    )
+    better = returns["dqn+dr3"] >= returns["dqn"]
+    assert record["findings"][2]["holds"] == bool(dots["dqn+dr3"] < dots["dqn"] and better)
+
+
+def test_a_frozen_member_stays_where_it_was():
+    np.testing.assert_array_equal(_carried(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])
