@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from dr3.cli.parsing import Count, parse
+from dr3.cli.parsing import Count, dispatch, parse
 from dr3.errors import UserError
 
 USAGE = """\
@@ -55,18 +55,12 @@ class Collect:
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(USAGE)
-        return 0
-    verb, *rest = arguments
-    if verb == "describe":
-        return _describe(parse(Describe, rest, prog="dr3 data describe", description=Describe.__doc__ or ""))
-    if verb == "collect":
-        return _collect(rest)
-    raise UserError(f"There is no command 'dr3 data {verb}'; there are dr3 data describe and dr3 data collect.")
+    return dispatch("dr3 data", {"describe": _describe, "collect": _collect}, USAGE, arguments)
 
 
-def _describe(options: Describe) -> int:
+def _describe(arguments: list[str]) -> int:
+    options = parse(Describe, arguments, prog="dr3 data describe", description=Describe.__doc__ or "")
+
     from dr3.collect import load
     from dr3.data import describe, table
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 import tyro
 
+from dr3.errors import UserError
 from dr3.notation import count
 
 T = TypeVar("T")
@@ -32,3 +34,15 @@ def parse(what: type[T] | Any, arguments: list[str], *, prog: str, description: 
         description=description,
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
     )
+
+
+def dispatch(command: str, verbs: Mapping[str, Callable[[list[str]], int]], usage: str, arguments: list[str]) -> int:
+    """`dr3 COMMAND VERB …`: hand what follows the verb to its function; the exit code. Without a verb, the usage."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(usage)
+        return 0
+    verb, *rest = arguments
+    if verb not in verbs:
+        known = " and ".join(f"{command} {name}" for name in verbs)
+        raise UserError(f"There is no command '{command} {verb}'; there {'is' if len(verbs) == 1 else 'are'} {known}.")
+    return verbs[verb](rest)

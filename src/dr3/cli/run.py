@@ -8,8 +8,7 @@ from typing import Annotated
 
 import tyro
 
-from dr3.cli.parsing import parse
-from dr3.errors import UserError
+from dr3.cli.parsing import dispatch, parse
 
 
 @dataclass(frozen=True)
@@ -20,14 +19,15 @@ class Digest:
     """The run folder."""
 
 
+USAGE = "usage: dr3 run digest RUN\n\nexample: dr3 run digest runs/first"
+
+
 def main(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: dr3 run digest RUN\n\nexample: dr3 run digest runs/first")
-        return 0
-    verb, *rest = arguments
-    if verb != "digest":
-        raise UserError(f"There is no command 'dr3 run {verb}'; there is dr3 run digest.")
-    options = parse(Digest, rest, prog="dr3 run digest", description=Digest.__doc__ or "")
+    return dispatch("dr3 run", {"digest": _digest}, USAGE, arguments)
+
+
+def _digest(arguments: list[str]) -> int:
+    options = parse(Digest, arguments, prog="dr3 run digest", description=Digest.__doc__ or "")
 
     from dr3.training import Runs, digest
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dr3.cli.parsing import parse
+from dr3.cli.parsing import dispatch, parse
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,23 +43,20 @@ class WatchOptions:
     """How many runs."""
 
 
+USAGE = """\
+usage: dr3 theory check [--json PATH] [--plots DIR]
+       dr3 theory watch [--json PATH] [--plots DIR] [--seeds N]
+
+example: dr3 theory check --plots theory"""
+
+
 def main(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(
-            "usage: dr3 theory check [--json PATH] [--plots DIR]\n"
-            "       dr3 theory watch [--json PATH] [--plots DIR] [--seeds N]\n\n"
-            "example: dr3 theory check --plots theory"
-        )
-        return 0
-    verb, *rest = arguments
-    if verb == "check":
-        return _check(parse(CheckOptions, rest, prog="dr3 theory check", description=CheckOptions.__doc__ or ""))
-    if verb == "watch":
-        return _watch(parse(WatchOptions, rest, prog="dr3 theory watch", description=WatchOptions.__doc__ or ""))
-    raise UserError(f"There is no command 'dr3 theory {verb}'; there are check and watch.")
+    return dispatch("dr3 theory", {"check": _check, "watch": _watch}, USAGE, arguments)
 
 
-def _check(options: CheckOptions) -> int:
+def _check(arguments: list[str]) -> int:
+    options = parse(CheckOptions, arguments, prog="dr3 theory check", description=CheckOptions.__doc__ or "")
+
     _refuse_missing_folder(options.json)
     from rich.console import Console
 
@@ -77,7 +74,9 @@ def _check(options: CheckOptions) -> int:
     return int(any(check.passed is False for check in checks))
 
 
-def _watch(options: WatchOptions) -> int:
+def _watch(arguments: list[str]) -> int:
+    options = parse(WatchOptions, arguments, prog="dr3 theory watch", description=WatchOptions.__doc__ or "")
+
     _refuse_missing_folder(options.json)
     from rich.console import Console
 
