@@ -12,7 +12,7 @@ PIP    := -m pip install --quiet --disable-pip-version-check
 	touch $@
 
 .venv/user: .venv/created requirements.txt pyproject.toml
-	.venv/bin/python $(PIP) --constraint requirements.txt --editable '.[all]'
+	.venv/bin/python $(PIP) --constraint requirements.txt --editable '.[envs,plots]'
 	touch $@
 
 .venv/dev: .venv/created requirements.txt pyproject.toml
