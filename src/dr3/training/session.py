@@ -57,8 +57,9 @@ class Training:
                 own = jax.eval_shape(begin, method, seed, self.spec).learner
                 start.check_fits(member.method.critic(own), member.method.name)
 
-    def run(self, *, chunk: int | None, show: bool) -> None:
+    def run(self, *, chunk: int | None, show: bool, save_every: float | None = None) -> None:
         steps = self.config["steps"]
+        patience = SECONDS_PER_STATE if save_every is None else save_every
         self.step, self.progress, notes = self._resume()
         title = f"{self.members[0].algorithm} x {len(self.members)}"
         with (
@@ -79,7 +80,7 @@ class Training:
                 seconds = time.monotonic() - began
                 report.at(stop, per_second=self._speed(stop - before, seconds), note=self._note())
                 self._measure()
-                if asked.signal or self.step == steps or time.monotonic() - saved > SECONDS_PER_STATE:
+                if asked.signal or self.step == steps or time.monotonic() - saved > patience:
                     self._save()
                     saved = time.monotonic()
                 if asked.signal and self.step < steps:

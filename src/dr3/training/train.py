@@ -38,6 +38,7 @@ def train(
     metrics_every: int | None = None,
     evaluate_every: int | None = None,
     chunk: int | None = None,
+    save_every: float | None = None,
     progress: bool = True,
 ) -> Runs:
     """Train every method with every regularizer and every seed on `data`, or go on with what `out` holds of it.
@@ -50,7 +51,7 @@ def train(
     the run folder, by default one under `runs/` whose name follows from the configuration. Metrics are taken every
     `metrics_every` updates (default: 100 times), policies are tried and critics saved every `evaluate_every` updates
     (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a second's worth; results do
-    not depend on it.
+    not depend on it. At least every `save_every` seconds (default: 30) and a chunk there is a state to resume from.
 
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
@@ -84,5 +85,5 @@ def train(
         if not folder.config.exists():
             folder.write(folder.environment, describe_environment())
         folder.write(folder.config, config)
-        training.run(chunk=chunk, show=progress)
+        training.run(chunk=chunk, show=progress, save_every=save_every)
     return Runs(folder.path)

@@ -1,0 +1,28 @@
+"""Many populations, on one machine or on a Ray cluster: a rerun does only what is missing."""
+
+from dr3.sweeps.engine import Ended, Engine
+from dr3.sweeps.grid import missing_files, read_grid
+from dr3.sweeps.local import Local
+from dr3.sweeps.on_ray import OnRay
+from dr3.sweeps.run import Failure, Outcome, run_tasks
+from dr3.sweeps.summary import Row, collected_results, method_words, summarise
+from dr3.sweeps.task import Job, Preparation, Task
+
+__all__ = [
+    "Ended",
+    "Engine",
+    "Failure",
+    "Job",
+    "Local",
+    "OnRay",
+    "Outcome",
+    "Preparation",
+    "Row",
+    "Task",
+    "collected_results",
+    "method_words",
+    "missing_files",
+    "read_grid",
+    "run_tasks",
+    "summarise",
+]

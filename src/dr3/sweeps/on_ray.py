@@ -1,0 +1,107 @@
+"""The engine of a cluster: every task is a Ray task, and Ray finds it a node."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from dr3.errors import UserError
+from dr3.sweeps.cores import claim_cores
+from dr3.sweeps.engine import Ended
+from dr3.sweeps.work import work
+
+
+class OnRay:
+    """Tasks on a Ray cluster: `address` as `ray.init` takes it, None for the one of this machine, or a new one.
+
+    Each task has `cpus` cores and `gpus` GPUs (which may be a part of one) to itself. A task whose worker or node is
+    lost is started elsewhere and goes on from its last saved state, at most `retries` times; hence the out folder must
+    be on storage that all nodes see.
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        cpus: int = 1,
+        gpus: float = 0.0,
+        retries: int = 3,
+        save_every: float | None = None,
+    ) -> None:
+        if cpus < 1 or gpus < 0:
+            raise UserError(f"A task needs at least 1 cpu and no fewer than 0 gpus, not {cpus} and {gpus:g}.")
+        self.address, self.cpus, self.gpus = address, cpus, gpus
+        self.retries, self.save_every = retries, save_every
+        self.running: dict[Any, Path] = {}
+        self.ray: Any = None
+
+    def expect(self, tasks: int) -> None:
+        pass
+
+    def has_room(self) -> bool:
+        return True  # Ray keeps those that wait, and may add nodes for them
+
+    def start(self, folder: Path) -> None:
+        if self.ray is None:
+            self.ray = _connected(self.address)
+            # A worker for each task: what JAX took, a GPU's memory above all, is given back when the process ends.
+            needs = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": self.retries, "max_calls": 1}
+            self.remote = self.ray.remote(**needs)(_on_node)
+        task = self.remote.remote(str(folder.absolute()), os.getcwd(), self.cpus, self.save_every)
+        self.running[task] = folder
+
+    def ended(self, seconds: float) -> list[Ended]:
+        over, _ = self.ray.wait(list(self.running), timeout=seconds)
+        return [Ended(self.running.pop(task), self._error(task)) for task in over]
+
+    def close(self) -> None:
+        if self.ray is None:
+            return
+        tasks, self.running = list(self.running), {}
+        for task in tasks:
+            self.ray.cancel(task)  # a KeyboardInterrupt where it runs, upon which training saves and stops
+        if tasks:
+            self.ray.wait(tasks, num_returns=len(tasks))
+        self.ray.shutdown()
+        self.ray = None
+
+    def _error(self, task: Any) -> str | None:
+        try:
+            return self.ray.get(task)
+        except self.ray.exceptions.RayError as lost:
+            return f"Ray gave it up after {self.retries} retries: {str(lost).splitlines()[0]}"
+
+
+def _on_node(folder: str, directory: str, cpus: int, save_every: float | None) -> str | None:
+    """What a Ray worker does. Files that are named relative to where the sweep was started are looked for there."""
+    import ray
+
+    claim_cores(cpus)
+    if Path(directory).is_dir():
+        os.chdir(directory)
+    return work(Path(folder), save_every=save_every, where=f"(Ray node {ray.get_runtime_context().get_node_id()})")
+
+
+def _connected(address: str | None) -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UserError("The engine ray needs Ray: pip install 'dr3[ray]'.") from None
+    try:
+        ray.init(address, log_to_driver=False, runtime_env={"env_vars": _environment()})
+    except ConnectionError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise UserError(f"There is no Ray cluster at {address} ({reason}); start one with: ray start --head.") from None
+    return ray
+
+
+def _environment() -> dict[str, str]:
+    """JAX's settings as they are here; and where the sources are, unless they are installed."""
+    chosen = {key: value for key, value in os.environ.items() if key.startswith(("JAX_", "XLA_"))}
+    sources = Path(__file__).parents[2]
+    if sources != Path(sysconfig.get_path("purelib")):
+        chosen["PYTHONPATH"] = os.pathsep.join(filter(None, (str(sources), os.environ.get("PYTHONPATH"))))
+    return chosen

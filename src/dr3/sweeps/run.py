@@ -1,0 +1,149 @@
+"""A sweep from its first task to its last: what is finished is left alone, what fails is told, the others go on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from dr3.errors import UserError
+from dr3.sweeps.board import Standing, State, board
+from dr3.sweeps.engine import Engine
+from dr3.sweeps.local import Local
+from dr3.sweeps.task import Job, Task, write_record
+from dr3.sweeps.work import LOG
+from dr3.training import Runs
+from dr3.training.interruption import watched
+
+SECONDS_PER_LOOK = 0.25  # how long Ctrl-C may wait, and how often the table is drawn
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task has no result, and the log that tells more; None where it was not begun."""
+
+    reason: str
+    log: Path | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A sweep that has come to its end."""
+
+    out: Path
+    jobs: tuple[Job, ...]
+    failures: dict[str, Failure]
+
+    @property
+    def finished(self) -> list[Task]:
+        """The populations that are there."""
+        return [job for job in self.jobs if isinstance(job, Task) and job.name not in self.failures]
+
+    def runs(self, task: Task) -> Runs:
+        return Runs(self.out / task.name)
+
+
+def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = None, show: bool = True) -> Outcome:
+    """Carry out all `jobs`, each in the folder of its name under `out`; those that are finished there are left alone.
+
+    A job that fails for good is in the outcome's `failures`, with all that need it; the others go on. Ctrl-C or SIGTERM
+    lets the workers save and then stops; the same call goes on from there.
+    """
+    return _Sweep(jobs, Path(out), Local() if engine is None else engine).run(show)
+
+
+class _Sweep:
+    def __init__(self, jobs: Sequence[Job], out: Path, engine: Engine) -> None:
+        self.jobs = {job.name: job for job in jobs}
+        self.out, self.engine = out, engine
+        if len(self.jobs) < len(jobs):
+            names = [job.name for job in jobs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UserError(f"Two tasks of the sweep are the same: {twice}.")
+        self.order = _in_order(self.jobs)
+        self.states: dict[str, State] = dict.fromkeys(self.jobs, "waiting")
+        self.log_sizes: dict[str, int] = {}  # when a task was handed over: a log that has grown since is a start
+        self.failures: dict[str, Failure] = {}
+
+    def run(self, show: bool) -> Outcome:
+        missing = [name for name, job in self.jobs.items() if not job.finished(self.out / name)]
+        self.engine.expect(len(missing))
+        ready: list[str] = []
+        with board(show) as table, watched() as asked:
+            try:
+                while not asked.signal:
+                    ready += self._newly_ready()
+                    while ready and self.engine.has_room():
+                        self._start(ready.pop(0))
+                    table.show(self._standings())
+                    if "running" not in self.states.values():
+                        break
+                    for folder, error in self.engine.ended(SECONDS_PER_LOOK):
+                        self._end(folder.name, error)
+                if asked.signal:
+                    table.say("Stopping: every worker saves what it is at.")
+            finally:
+                self.engine.close()
+            if asked.signal:
+                table.say("Stopped, everything saved; the same command goes on from there.")
+                raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
+            self._give_up_what_was_never_ready()
+            table.show(self._standings())
+        return Outcome(self.out, tuple(self.jobs.values()), self.failures)
+
+    def _newly_ready(self) -> list[str]:
+        """Those whose needs are met since the last call and that are not finished already."""
+        ready = []
+        while names := self.order.get_ready():
+            for name in names:
+                if self.jobs[name].finished(self.out / name):
+                    self.states[name] = "there"
+                    self.order.done(name)
+                else:
+                    ready.append(name)
+        return ready
+
+    def _start(self, name: str) -> None:
+        folder = self.out / name
+        write_record(folder, self.jobs[name])
+        (folder / LOG).touch()
+        self.log_sizes[name] = (folder / LOG).stat().st_size
+        self.engine.start(folder)
+        self.states[name] = "running"
+
+    def _end(self, name: str, error: str | None) -> None:
+        if error is None:
+            self.states[name] = "finished"
+            self.order.done(name)
+        else:
+            self.states[name] = "failed"
+            self.failures[name] = Failure(error, self.out / name / LOG)
+
+    def _give_up_what_was_never_ready(self) -> None:
+        for name, state in self.states.items():
+            if state == "waiting":
+                self.states[name] = "failed"
+                lacking = ", ".join(need for need in self.jobs[name].needs if self.states[need] != "finished")
+                self.failures[name] = Failure(f"it needs what did not come to be: {lacking}", None)
+
+    def _standings(self) -> list[Standing]:
+        notes = {name: failure.reason for name, failure in self.failures.items()}
+        return [
+            Standing.of(self.out / name, job, self.states[name], self.log_sizes.get(name, 0), notes.get(name, ""))
+            for name, job in self.jobs.items()
+        ]
+
+
+def _in_order(jobs: dict[str, Job]) -> TopologicalSorter[str]:
+    for name, job in jobs.items():
+        for need in job.needs:
+            if need not in jobs:
+                raise UserError(f"{name} needs {need}, which is not in the sweep.")
+    order = TopologicalSorter({name: job.needs for name, job in jobs.items()})
+    try:
+        order.prepare()
+    except CycleError as error:
+        raise UserError(f"These tasks need each other in a circle: {', '.join(error.args[1])}.") from None
+    return order

@@ -1,0 +1,160 @@
+"""What a sweep is made of: populations to train, and files to make before that."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pkgutil
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dr3.collect import load
+from dr3.errors import UserError
+from dr3.hyperparameters import from_json, to_json
+from dr3.methods import METHODS, Method
+from dr3.notation import spell, split
+from dr3.regularizers import REGULARIZERS, Regularizer
+from dr3.training import train
+from dr3.training.folder import RunFolder
+from dr3.training.member import Member, population
+
+RECORD = "task.json"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One population, which is one run folder. Its fields are `dr3.train`'s, its data a word for `dr3.load`.
+
+    Two tasks with the same content have the same name, so they find the same folder. The number of steps is not part
+    of the name: more of them lengthen the run that is there. `needs` names what must be finished before it.
+    """
+
+    data: str
+    method: Method
+    regularizers: tuple[Regularizer | None, ...] = (None,)
+    seeds: tuple[int, ...] = (0,)
+    steps: int = 100_000
+    env: str | None = "auto"
+    episodes: int = 10
+    metrics_every: int | None = None
+    evaluate_every: int | None = None
+    init_from: str | None = None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        lasting = {key: value for key, value in self.to_json().items() if key not in ("steps", "needs")}
+        regularizer = self.regularizers[0]
+        alone = len(self.regularizers) == 1 and regularizer is not None
+        method = f"{self.method.name}+{spell(regularizer)}" if alone else self.method.name
+        return _slug(f"{method}-{Path(split(self.data)[0]).stem}-{_digest(lasting)}")
+
+    @property
+    def members(self) -> list[Member]:
+        """All that are trained in it, or a UserError where they make no population."""
+        return population(self.method, self.regularizers, self.seeds)
+
+    def to_json(self) -> dict[str, Any]:
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        record |= {"method": to_json(self.method), "regularizers": [to_json(one) for one in self.regularizers]}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in record.items()}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Task:
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in record.items()
+        }
+        fields["method"] = from_json(METHODS, record["method"])
+        fields["regularizers"] = tuple(from_json(REGULARIZERS, one) for one in record["regularizers"])
+        return cls(**fields)
+
+    def finished(self, folder: Path) -> bool:
+        """Whether the run in `folder` is this one and has come to its end."""
+        run = RunFolder(folder)
+        if not run.status.exists() or not run.config.exists():
+            return False
+        status, config = json.loads(run.status.read_text()), json.loads(run.config.read_text())
+        return (
+            status["finished"]
+            and status["step"] == self.steps
+            and config["data"]["source"] == self.data
+            and config["members"] == [member.to_json() for member in self.members]
+        )
+
+    def run(self, folder: Path, *, save_every: float | None = None) -> None:
+        """Train it, or go on with what `folder` holds of it."""
+        train(
+            load(self.data, discount=self.method.discount),
+            self.method,
+            regularizer=self.regularizers,
+            steps=self.steps,
+            seeds=self.seeds,
+            init_from=self.init_from,
+            env=self.env,
+            episodes=self.episodes,
+            out=folder,
+            metrics_every=self.metrics_every,
+            evaluate_every=self.evaluate_every,
+            save_every=save_every,
+        )
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A file that others learn from, and the call that makes it: `package.module:function` with keyword arguments.
+
+    The file being there is what counts as finished, so the function must not leave half of one under that name.
+    """
+
+    makes: str
+    function: str
+    arguments: dict[str, Any]
+    needs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        lasting = {key: value for key, value in self.to_json().items() if key != "needs"}
+        return _slug(f"prepare-{Path(self.makes).stem}-{_digest(lasting)}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "needs": list(self.needs)}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Preparation:
+        fields: dict[str, Any] = {**record, "needs": tuple(record["needs"])}
+        return cls(**fields)
+
+    def finished(self, folder: Path) -> bool:
+        return Path(self.makes).exists()
+
+    def run(self, folder: Path, *, save_every: float | None = None) -> None:
+        pkgutil.resolve_name(self.function)(**self.arguments)
+        if not Path(self.makes).exists():
+            raise UserError(f"{self.function} came to its end without making {self.makes}.")
+
+
+Job = Task | Preparation
+
+
+def write_record(folder: Path, job: Job) -> None:
+    """Leave word in `folder` of what is to be done in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    RunFolder(folder).write(folder / RECORD, {"kind": type(job).__name__, **job.to_json()})
+
+
+def read_record(folder: Path) -> Job:
+    """What is to be done in `folder`."""
+    record = json.loads((folder / RECORD).read_text())
+    return {"Task": Task, "Preparation": Preparation}[record.pop("kind")].from_json(record)
+
+
+def _digest(record: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _slug(words: str) -> str:
+    """Fit for a folder's name on any storage."""
+    return re.sub(r"[^A-Za-z0-9.+=_-]+", "_", words)

@@ -1,0 +1,73 @@
+"""What a worker does with one task, on whatever machine it runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from dr3.errors import UserError
+from dr3.sweeps.task import RECORD, read_record
+from dr3.training.folder import RunFolder
+
+LOG = "log.txt"
+PATIENCE = 60.0  # seconds to wait for another process to let go of the folder
+
+
+def work(folder: Path, *, save_every: float | None, where: str = "") -> str | None:
+    """Carry out the task whose record lies in `folder`: None, or what went wrong in a sentence. The log tells more.
+
+    Only what is wrong with the task itself is caught: that would go wrong again. A worker that dies is its engine's
+    business, and a signal to stop passes through.
+    """
+    if not (folder / RECORD).exists():
+        return f"{platform.node()} does not see {folder}; choose an out folder on storage that all nodes see."
+    with _printing_to(folder / LOG):
+        print(f"--- process {os.getpid()} on {platform.node()} {where}".rstrip(), flush=True)
+        try:
+            _wait_for(folder)
+            read_record(folder).run(folder, save_every=save_every)
+        except UserError as mistake:
+            print(mistake, flush=True)
+            return str(mistake)
+        except Exception as error:
+            traceback.print_exc()
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def _wait_for(folder: Path) -> None:
+    """Until nobody holds the run: a worker whose node was lost may take a moment to die."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with RunFolder(folder).locked():
+                return
+        except UserError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+@contextmanager
+def _printing_to(log: Path) -> Generator[None]:
+    """Send all that this process prints, also from compiled libraries, to the end of a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with log.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, former in enumerate(kept, start=1):
+            os.dup2(former, number)
+            os.close(former)
