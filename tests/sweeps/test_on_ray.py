@@ -24,7 +24,10 @@ def cluster(shared_programs):
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         from ray.cluster_utils import Cluster
 
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        # A lost node is noticed at once: it refuses the connection. One that is merely slow has time to answer.
+        checks = {"health_check_period_ms": 200, "health_check_timeout_ms": 10_000, "health_check_failure_threshold": 3}
+        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": checks}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
         for _ in range(2):
             cluster.add_node(num_cpus=1)
         yield cluster
@@ -39,9 +42,13 @@ def test_a_killed_worker_and_a_lost_node_change_no_result(cluster, tasks, undist
 
     def disturb():
         os.kill(int(taken_up(first, 100)[0]), signal.SIGKILL)
-        node = taken_up(second, 100)[-1].rstrip(")")
+        words = taken_up(second, 100)
+        worker, node = int(words[0]), words[-1].rstrip(")")
         lost.append(node)
+        # A node that is gone takes its workers with it at once; here they would outlive it by some seconds.
+        os.kill(worker, signal.SIGSTOP)
         cluster.remove_node(nodes[node], allow_graceful=False)
+        os.kill(worker, signal.SIGKILL)
 
     trouble = threading.Thread(target=disturb)
     trouble.start()
