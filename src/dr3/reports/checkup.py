@@ -24,6 +24,10 @@ class Checkup:
         self._given = data
         self._forget()
 
+    def __len__(self) -> int:
+        """How many checkpoints have been measured."""
+        return len(self._measured)
+
     def missing(self, runs: Runs) -> list[int]:
         """The checkpoints that have not been measured yet."""
         self._notice(runs)

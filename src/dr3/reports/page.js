@@ -106,7 +106,10 @@
   if (!every) return;
   let version = document.body.dataset.version;
 
+  const looks = (page) => page.querySelector("style").textContent + [...page.querySelectorAll("[data-part]")].map((part) => part.dataset.part);
+
   function put(page) {
+    if (looks(page) !== looks(document)) { location.reload(); return; }  // the first page after a waiting one
     const choices = new Map([...document.querySelectorAll("input[id]")].map((box) => [box.id, box.checked]));
     const open = new Set([...document.querySelectorAll("details[open][id]")].map((one) => one.id));
     for (const part of page.querySelectorAll("[data-part]")) {

@@ -13,7 +13,7 @@ from dr3.training import Runs
 
 def configuration(runs: Sequence[Runs]) -> Html:
     """For each run the settings that all members share and those in which they differ, then the whole record."""
-    parts = [tag("h2", "Configuration")]
+    parts: list[Html | None] = [tag("h2", "Configuration")]
     for number, one in enumerate(runs):
         whole = tag("pre", json.dumps(one.config, indent=2, ensure_ascii=False))
         record = tag("details", tag("summary", "config.json"), whole, id=f"config-{number}")
@@ -23,7 +23,7 @@ def configuration(runs: Sequence[Runs]) -> Html:
 
 def environment(runs: Sequence[Runs]) -> Html:
     """For each run where it was trained: versions, commit, hardware."""
-    parts = [tag("h2", "Environment")]
+    parts: list[Html | None] = [tag("h2", "Environment")]
     for one in runs:
         file = one.folder.environment
         record = json.loads(file.read_text()) if file.exists() else {}

@@ -43,7 +43,7 @@ class Axis:
         if not self.log:
             step = _round_step((self.high - self.low) / 4)
             first = np.ceil(self.low / step - 1e-9)
-            return [float(round(n * step, 12)) for n in np.arange(first, self.high / step + 1e-9)]
+            return [float(round(n * step, 12)) + 0.0 for n in np.arange(first, self.high / step + 1e-9)]
         decades = np.arange(np.ceil(np.log10(self.low) - 1e-9), np.floor(np.log10(self.high) + 1e-9) + 1)
         if len(decades) >= 3:
             return [10.0**n for n in decades[:: -(-len(decades) // 6)]]
@@ -80,6 +80,7 @@ def chart(panel: Panel, *, log: bool, title: str) -> Html:
     for number, (steps, values) in enumerate(panel.lines.values()):
         kept = thinned(len(steps))
         parts.append(_group(number, x.place(steps[kept]), values[:, kept], y))
+    parts += _level(y, panel)
     parts.append(tag("g", class_="cursor"))  # where the script shows what the pointer is at
     return tag(
         "svg",
@@ -114,21 +115,31 @@ def colour_class(number: int) -> str:
 
 def _grid(x: Axis, y: Axis, panel: Panel) -> list[Html]:
     parts = []
+    zero = y.log and any((values == 0).any() for _, values in panel.lines.values())
     for value, place in zip(y.ticks(), y.place(np.array(y.ticks())), strict=True):
         parts.append(tag("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_n(place), y2=_n(place)))
-        parts.append(tag("text", _tick(value), class_="tick", x=LEFT - 7, y=_n(place + 4), text_anchor="end"))
-    if y.log and any((values == 0).any() for _, values in panel.lines.values()):
+        if not zero or place < BOTTOM - 14:
+            parts.append(tag("text", _tick(value), class_="tick", x=LEFT - 7, y=_n(place + 4), text_anchor="end"))
+    if zero:
         parts.append(tag("text", "0", class_="tick", x=LEFT - 7, y=BOTTOM + 4, text_anchor="end"))
     parts.append(tag("line", class_="axis", x1=LEFT, x2=RIGHT, y1=BOTTOM, y2=BOTTOM))
     for value, place in zip(x.ticks(), x.place(np.array(x.ticks())), strict=True):
         anchor = "end" if place > RIGHT - 12 else "middle"
         parts.append(tag("text", short(value), class_="tick", x=_n(place), y=BOTTOM + 18, text_anchor=anchor))
-    if panel.reference is not None:
-        name, level = panel.reference
-        place = float(y.place(np.array(level)))
-        parts.append(tag("line", class_="reference", x1=LEFT, x2=RIGHT, y1=_n(place), y2=_n(place)))
-        parts.append(tag("text", name, class_="tick", x=RIGHT, y=_n(place + 13), text_anchor="end"))
     return parts
+
+
+def _level(y: Axis, panel: Panel) -> list[Html]:
+    """A dashed line to compare with, its name above or below it, wherever there is room."""
+    if panel.reference is None:
+        return []
+    name, level = panel.reference
+    place = float(y.place(np.array(level)))
+    below = place + (15 if place < (TOP + BOTTOM) / 2 else -6)
+    return [
+        tag("line", class_="reference", x1=LEFT, x2=RIGHT, y1=_n(place), y2=_n(place)),
+        tag("text", name, class_="name", x=LEFT + 6, y=_n(below)),
+    ]
 
 
 def _group(number: int, x: NDArray[np.float64], values: NDArray[np.float64], y: Axis) -> Html:

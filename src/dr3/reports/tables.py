@@ -1,8 +1,9 @@
-"""The table of a report: returns with intervals, and the instruments at the end."""
+"""The tables of a report: returns with intervals, and the instruments at the end."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 from dr3.reports.compare import MEASURED, Score
 from dr3.reports.content import Content, Row
@@ -14,47 +15,47 @@ RETURNS = {"final": "final return", "average": "average return"}
 
 
 def table(content: Content) -> Html:
-    """A row for each group; on a narrow screen each row becomes a list of its cells, named by their labels."""
-    scored = any(row.scores for row in content.rows)
-    compared = any(score.gain for row in content.rows for score in row.scores.values())
-    columns = ["seeds"]
-    for name in RETURNS.values() if scored else ():
-        columns += [name, "gain"] if compared else [name]
-    columns += ["better", *MEASURED] if compared else [*MEASURED]
-    rows = []
-    for number, row in enumerate(content.rows):
-        cells = [str(len(row.group.members))]
-        for key in RETURNS if scored else ():
-            score = row.scores.get(key)
-            cells += [_mean(score), _gain(score)] if compared else [_mean(score)]
-        cells += [_better(row)] if compared else []
-        cells += [_number(row.measured[name]) for name in MEASURED]
-        name = tag("th", tag("span", tag("span", class_="swatch"), row.group.name), scope="row", class_=_colour(number))
-        labelled = zip(columns, cells, strict=True)
-        rows.append(tag("tr", name, *(tag("td", tag("span", cell), data_label=label) for label, cell in labelled)))
-    head = tag("thead", tag("tr", tag("th", "algorithm"), *(tag("th", column, scope="col") for column in columns)))
-    return join(
-        [
-            tag("h2", "Results"),
-            tag("p", _words(content, scored, compared), class_="soft"),
-            tag("table", head, tag("tbody", *rows), class_="numbers"),
-        ]
+    """A row for each group: first its returns, where policies were tried, then the instruments."""
+    parts: list[Html] = [tag("h2", "Results")]
+    if any(row.scores for row in content.rows):
+        compared = any(score.gain for row in content.rows for score in row.scores.values())
+        parts += [tag("p", _words(content, compared), class_="soft"), _returns(content.rows, compared)]
+    told = "The instruments: medians over seeds at the last measurement."
+    cells = [{name: _number(row.measured[name]) for name in MEASURED} for row in content.rows]
+    return join([*parts, tag("p", told, class_="soft"), _table(content.rows, cells)])
+
+
+def _returns(rows: Sequence[Row], compared: bool) -> Html:
+    cells: list[dict[str, Html | str]] = []
+    for row in rows:
+        cells.append({"seeds": str(len(row.group.members))})
+        for key, name in RETURNS.items():
+            cells[-1][name] = _mean(row.scores.get(key))
+            if compared:
+                cells[-1][f"gain in {name}"] = _gain(row.scores.get(key))
+        if compared:
+            cells[-1]["better"] = _better(row)
+    return _table(rows, cells)
+
+
+def _table(rows: Sequence[Row], cells: Sequence[Mapping[str, Html | str]]) -> Html:
+    """On a narrow screen each row becomes a list of its cells, named by their labels."""
+    head = tag("tr", tag("th", "algorithm", scope="col"), *(tag("th", name, scope="col") for name in cells[0]))
+    body = []
+    for number, (row, values) in enumerate(zip(rows, cells, strict=True)):
+        colour = colour_class(number).partition(" ")[2]
+        name = tag("th", tag("span", tag("span", class_="swatch"), row.group.name), scope="row", class_=colour)
+        body.append(tag("tr", name, *(tag("td", tag("span", cell), data_label=key) for key, cell in values.items())))
+    return tag("table", tag("thead", head), tag("tbody", *body), class_="numbers")
+
+
+def _words(content: Content, compared: bool) -> str:
+    words = (
+        "Returns are means over seeds with 95 % bootstrap intervals: at the last evaluation, and on average over 20 "
+        "evaluations spread evenly over training."
     )
-
-
-def _words(content: Content, scored: bool, compared: bool) -> str:
-    words = []
-    if scored:
-        words.append(
-            "Returns are means over seeds with 95 % bootstrap intervals: at the last evaluation, and on average over "
-            "20 evaluations spread evenly over training."
-        )
-    if compared:
-        words.append(
-            f"Gains are over {content.reference.name}; better: the probability that a run ends above one of "
-            f"{content.reference.name}."
-        )
-    return " ".join([*words, "The instruments are medians over seeds at the last measurement."])
+    name = content.reference.name
+    return f"{words} Gains are over {name}; better: the probability to end above {name}." if compared else words
 
 
 def _mean(score: Score | None) -> Html | str:
@@ -86,7 +87,3 @@ def _with_limits(estimate: str, found: Interval, sign: str) -> Html:
 
 def _number(value: float, sign: str = "") -> str:
     return "–" if math.isnan(value) else format(value, f"{sign}.4g").replace("-", "−")
-
-
-def _colour(number: int) -> str:
-    return colour_class(number).partition(" ")[2]
