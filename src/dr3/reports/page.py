@@ -174,8 +174,11 @@ def _values(number: int, name: str, steps: NDArray[Any], values: NDArray[np.floa
 
 
 def _toggles(groups: int) -> str:
-    """The switches work by style alone, without a script."""
-    rules = [f"body:has(#show-{n}:not(:checked)) svg .g{n} {{ display: none; }}" for n in range(groups)]
+    """The switches work by style alone, without a script.
+
+    There are rules for more groups than most reports have: the policy of a live page knows one style, and groups come.
+    """
+    rules = [f"body:has(#show-{n}:not(:checked)) svg .g{n} {{ display: none; }}" for n in range(max(groups, 32))]
     rules.append("body:has(#seeds:checked) .seed { display: inline; }")
     rules.append("figure:has(.scale input:not(:checked)) .log { display: none; }")
     rules.append("figure:has(.scale input:not(:checked)) .linear { display: block; }")
