@@ -15,6 +15,7 @@ from dr3.errors import UserError
 
 USAGE = """\
 usage: dr3 data describe SOURCE [--json]
+       dr3 data convert SOURCE OUT [--format FORMAT]
        dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
 
 examples:
@@ -22,6 +23,10 @@ examples:
 dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
+
+dr3 data convert "hopper_medium-v2.hdf5:fraction=0.2" hopper.npz
+
+dr3 data convert breakout.npz breakout --format minari-arrow
 
 dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz"""
 
@@ -31,10 +36,25 @@ class Describe:
     """What a file or a world's sample holds: rows, episodes, returns, ends, rewards, and what looks wrong."""
 
     source: Annotated[str, tyro.conf.Positional]
-    """A file (.npz), a folder of DQN-replay files, sample:NAME, or a gridworld's name; each with settings."""
+    """A file (.npz; .hdf5 as D4RL's), a folder of Minari or of DQN-replay files, sample:NAME, or a gridworld's name;
+    each with settings."""
 
     json: bool = False
     """Print JSON instead of a table."""
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Read logged data and write it in another format."""
+
+    source: Annotated[str, tyro.conf.Positional]
+    """Whatever `dr3 data describe` takes."""
+
+    out: Annotated[Path, tyro.conf.Positional]
+    """Where it goes. The endings .npz and .hdf5 (.h5) say the format."""
+
+    format: str | None = None
+    """npz, d4rl (HDF5), minari (a folder with HDF5 inside), minari-arrow, dqn-replay (a folder; stacks of images)."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +75,7 @@ class Collect:
 
 
 def main(arguments: list[str]) -> int:
-    return dispatch("dr3 data", {"describe": _describe, "collect": _collect}, USAGE, arguments)
+    return dispatch("dr3 data", {"describe": _describe, "convert": _convert, "collect": _collect}, USAGE, arguments)
 
 
 def _describe(arguments: list[str]) -> int:
@@ -71,6 +91,20 @@ def _describe(arguments: list[str]) -> int:
         from rich.console import Console
 
         Console().print(table(description))
+    return 0
+
+
+def _convert(arguments: list[str]) -> int:
+    options = parse(Convert, arguments, prog="dr3 data convert", description=Convert.__doc__ or "")
+
+    from dr3.collect import load
+    from dr3.data import write
+
+    if options.out.exists():
+        raise UserError(f"{options.out} is there already; remove it or choose another name.")
+    data = load(options.source)
+    chosen = write(options.out, data, form=options.format)
+    print(f"{len(data):,} rows in {len(set(data.episodes.tolist())):,} episodes are in {options.out} ({chosen})")
     return 0
 
 
