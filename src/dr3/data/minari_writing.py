@@ -19,7 +19,6 @@ from dr3.data.minari_files import FORMATS, MAIN, METADATA, Episode, arrow
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 
-
 LAYOUT = "0.5.4"  # the version of Minari whose files these are
 
 
