@@ -16,6 +16,7 @@ from dr3.errors import UserError
 USAGE = """\
 usage: dr3 data describe SOURCE [--json]
        dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
+       dr3 data collect sac --env WORLD --steps N --out FILE.npz [--cuts medium expert … --seed N …]
 
 examples:
 
@@ -23,7 +24,9 @@ dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
 
-dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz"""
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
+
+dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.npz --cuts random medium medium-replay"""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,30 @@ class Collect:
     """Another seed, another replay."""
 
 
+@dataclass(frozen=True)
+class CollectContinuous:
+    """Where to act, how long, and where the replay goes."""
+
+    env: str
+    """A Gymnasium id with continuous actions: Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, …"""
+
+    out: Path
+    """The file (.npz). Stopped or killed, the same command goes on."""
+
+    steps: Count = 300_000
+    """Steps of the agent, each with an update after the first ones."""
+
+    seed: int = 0
+    """Another seed, another replay."""
+
+    cuts: tuple[str, ...] = ()
+    """D4RL's other kinds of data, each in a file beside it (OUT-medium.npz): random, medium, expert, medium-replay,
+    medium-expert."""
+
+    cut_steps: Count = 100_000
+    """Steps of each of those."""
+
+
 def main(arguments: list[str]) -> int:
     return dispatch("dr3 data", {"describe": _describe, "collect": _collect}, USAGE, arguments)
 
@@ -76,11 +103,17 @@ def _describe(arguments: list[str]) -> int:
 
 def _collect(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: dr3 data collect dqn --env WORLD --steps N --out FILE.npz …\n\ndr3 data collect dqn --help")
+        print(
+            "usage: dr3 data collect dqn --env minatar/GAME --steps N --out FILE.npz …\n"
+            "       dr3 data collect sac --env GYMNASIUM-ID --steps N --out FILE.npz …\n\n"
+            "dr3 data collect dqn --help\ndr3 data collect sac --help"
+        )
         return 0
     agent, *rest = arguments
+    if agent == "sac":
+        return _collect_sac(rest)
     if agent != "dqn":
-        raise UserError(f"There is no agent {agent!r} to collect data with; there is dqn.")
+        raise UserError(f"There is no agent {agent!r} to collect data with; there are dqn and sac.")
 
     from dr3.collect.online_dqn import MINATAR_DQN, Schedule
     from dr3.collect.replay import collect_dqn
@@ -95,4 +128,19 @@ def _collect(arguments: list[str]) -> int:
         run.env, steps=run.steps, out=run.out, seed=run.seed, method=chosen.method, schedule=chosen.schedule
     )
     print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {run.out}")
+    return 0
+
+
+def _collect_sac(arguments: list[str]) -> int:
+    from dr3.collect.online_sac import Schedule
+    from dr3.collect.sac_replay import collect_sac
+    from dr3.methods import SAC
+
+    parts: list[Any] = [("run", CollectContinuous), ("schedule", Schedule), ("method", SAC)]
+    whole = dataclasses.make_dataclass("CollectSAC", parts, frozen=True)
+    about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
+    chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)
+    options = dataclasses.asdict(chosen.run)
+    data = collect_sac(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
+    print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {chosen.run.out}")
     return 0
