@@ -14,6 +14,7 @@ from pathlib import Path
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
+    "tune": "choose DR3's coefficient without a simulator: the smallest whose Q-values do not diverge",
     "data": "describe logged data, or collect it by acting",
     "run": "look at a run: its digest",
     "diagnose": "what is wrong with a critic, since which step, and what to try",

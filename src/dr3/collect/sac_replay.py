@@ -169,9 +169,9 @@ def _one_episode(
         count, over = world.act(policy, block, episode=int(now.episode), step=made, limit=limit)
         total += float(block.rewards[:count].sum())
         stop = schedule.updates_after(made + count)
-        learner, replay = learn(
-            method, seed, learner, replay, block, jnp.int32(made), jnp.int32(count), jnp.int32(stop)
-        )
+        # Copies: the call comes back before its work is done, and may read the arrays it was given until then.
+        rows, numbers = jax.tree.map(np.copy, block), (jnp.int32(number) for number in (made, count, stop))
+        learner, replay = learn(method, seed, learner, replay, rows, *numbers)
         made += count
         snapshots = snapshots.with_due(made, steps, learner.critic.policy, now.returns)
     return Collection(
