@@ -8,9 +8,10 @@ import pytest
 
 from dr3.collect import load
 from dr3.diagnostics import measure
-from dr3.diagnostics.answers import answers_of, parameter_products, probe_of
+from dr3.diagnostics.answers import answers_of, parameter_products
 from dr3.errors import UserError
 from dr3.methods import SARSA
+from dr3.training.metrics import probe_of
 
 
 def test_training_measured_the_same(runs):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dr3.cli.parsing import Count, parse
 from dr3.errors import UserError
@@ -64,6 +64,9 @@ class Run:
     chunk: Count | None = None
     """Updates in one compiled call, by default about a second's worth. Results do not depend on it."""
 
+    data_on: Literal["auto", "device", "host"] = "auto"
+    """Where the table is: the host streams one that the device cannot hold. Results do not depend on it."""
+
 
 def main(arguments: list[str]) -> int:
     chosen = parse_with_method("train", Run, arguments, EXAMPLES)
@@ -106,6 +109,7 @@ def train_as_told(run: Run, method: Any) -> Any:
         metrics_every=run.metrics_every,
         evaluate_every=run.evaluate_every,
         chunk=run.chunk,
+        data_on=run.data_on,
     )
 
 

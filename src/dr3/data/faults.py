@@ -51,10 +51,11 @@ def _constant_observations(table: Transitions) -> Iterator[str]:
 
 def _duplicates(table: Transitions) -> Iterator[str]:
     columns = (table.observations, table.actions, table.rewards, table.next_observations)
-    seen: set[int] = set()
-    for parts in zip(*map(chunks, columns), strict=True):
-        seen |= {hash(b"".join(column[row].tobytes() for column in parts)) for row in range(len(parts[0]))}
-    copies = len(table) - len(seen)
+    hashes = np.empty(len(table), np.int64)  # not a set, which would take ten times as much of a long table
+    for start, parts in enumerate(zip(*map(chunks, columns), strict=True)):
+        for row in range(len(parts[0])):
+            hashes[start * CHUNK + row] = hash(b"".join(column[row].tobytes() for column in parts))
+    copies = len(table) - len(np.unique(hashes))
     if copies > DUPLICATE_SHARE * len(table):
         yield (
             f"{copies} of {len(table)} rows repeat an earlier row exactly, which is natural only in a world with few "
@@ -101,7 +102,7 @@ def _boundaries(table: Transitions) -> Iterator[str]:
     ends = starts - 1
     open_ended = ~table.terminals[ends]
     starts, ends = starts[open_ended], ends[open_ended]
-    crossing = ends[_same_observation(table.next_observations[ends], table.observations[starts])]
+    crossing = ends[_same_rows(table.next_observations, ends, table.observations, starts)]
     if len(crossing) and len(crossing) >= BOUNDARY_SHARE * len(ends):
         yield (
             f"In {len(crossing)} of {len(ends)} episodes that do not end in a terminal the last next observation is "
@@ -114,7 +115,7 @@ def _returns(table: Transitions) -> Iterator[str]:
     expected = table.rewards.astype(np.float64)
     checkable = table.terminals.copy()
     within = np.flatnonzero(table.episodes[1:] == table.episodes[:-1])
-    if _all_the_same(table.next_observations, within, table.observations, within + 1):
+    if _same_rows(table.next_observations, within, table.observations, within + 1).all():
         checkable[within] = True
         expected[within] += table.returns_discount * table.returns[within + 1]
     off = checkable & (np.abs(table.returns - expected) > RETURN_TOLERANCE * np.abs(table.returns).max())
@@ -143,11 +144,13 @@ def episode_starts(table: Transitions) -> NDArray[np.intp]:
     return np.flatnonzero(np.append(True, table.episodes[1:] != table.episodes[:-1]))
 
 
-def _all_the_same(one: Observations, rows: NDArray[np.intp], other: Observations, others: NDArray[np.intp]) -> bool:
+def _same_rows(
+    one: Observations, rows: NDArray[np.intp], other: Observations, others: NDArray[np.intp]
+) -> NDArray[np.bool_]:
     """Row by row; some at a time, so that a long column of images is never in memory as a whole."""
-    parts = [slice(start, start + CHUNK) for start in range(0, len(rows), CHUNK)]
-    return all(_same_observation(one[rows[part]], other[others[part]]).all() for part in parts)
-
-
-def _same_observation(one: NDArray[np.generic], other: NDArray[np.generic]) -> NDArray[np.bool_]:
-    return (one == other).all(axis=tuple(range(1, one.ndim)))
+    same = np.ones(len(rows), np.bool_)
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        left, right = one[rows[part]], other[others[part]]
+        same[part] = (left == right).all(axis=tuple(range(1, left.ndim)))
+    return same

@@ -41,6 +41,11 @@ class Frames:
         return len(self.shape)
 
     @property
+    def frame_bytes(self) -> int:
+        """Of one frame as it is stored."""
+        return math.prod(self.stored.shape[1:]) * self.stored.dtype.itemsize
+
+    @property
     def dtype(self) -> np.dtype:
         return np.dtype(np.bool_) if self.bits is not None else np.dtype(self.stored.dtype)
 
@@ -62,10 +67,6 @@ class Frames:
         """The column restricted to some rows, over the same store."""
         return dataclasses.replace(self, newest=self.newest[index])
 
-    def frame_numbers(self) -> NDArray[np.integer]:
-        """Every frame that the column uses, in order."""
-        return np.unique(self._numbers(self.newest))
-
     def _numbers(self, newest: Any) -> Any:
         return newest if self.stack is None else newest[..., None] + np.arange(1 - self.stack, 1)
 
@@ -73,16 +74,27 @@ class Frames:
 Observations = NDArray[np.generic] | Frames
 
 
+def used_frames(*columns: Frames) -> NDArray[np.intp]:
+    """The numbers of all frames that columns over one store look at, in order."""
+    # Marked, not sorted: of many millions of rows the numbers alone would fill the memory several times.
+    used = np.zeros(len(columns[0].stored), np.bool_)
+    for column in columns:
+        for back in range(column.stack or 1):
+            used[column.newest - back] = True
+    return np.flatnonzero(used)
+
+
 def compact(*columns: Frames) -> list[Frames]:
     """The same columns, all on one store that holds only the frames they use (out of a file, only these are read)."""
     stored = columns[0].stored
     assert all(column.stored is stored for column in columns), "columns that share frames share the store itself"
-    used = np.unique(np.concatenate([column.frame_numbers() for column in columns]))
+    used = used_frames(*columns)
     # The frames of a stack are used together, so those that were neighbours still are.
-    place = np.zeros(len(stored), np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
     kept = stored[used]
-    return [dataclasses.replace(column, stored=kept, newest=place[column.newest]) for column in columns]
+    return [
+        dataclasses.replace(column, stored=kept, newest=np.searchsorted(used, column.newest).astype(np.int32))
+        for column in columns
+    ]
 
 
 def chunks(column: Observations) -> Iterator[NDArray[Any]]:

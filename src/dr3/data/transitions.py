@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.frames import CHUNK, Frames, Observations
+from dr3.data.frames import CHUNK, Frames, Observations, used_frames
 from dr3.errors import UserError
 
 
@@ -76,11 +77,25 @@ class Transitions:
         chosen = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
         return self.rows(np.sort(chosen))
 
+    @property
+    def nbytes(self) -> int:
+        """What all columns take in memory, with each frame that is used once."""
+        columns = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        total = sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
+        if framed := [column for column in columns if isinstance(column, Frames)]:
+            total += len(used_frames(*framed)) * framed[0].frame_bytes + sum(column.newest.nbytes for column in framed)
+        return total
+
     def fingerprint(self) -> str:
         """SHA-256 over every column: two tables with one fingerprint train alike.
 
-        Of `Frames` it is over each frame that is used, once, and where the rows find it.
+        Of `Frames` it is over each frame that is used, once, and where the rows find it. It is computed once: of a
+        large replay it takes minutes.
         """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
         digest = hashlib.sha256()
 
         def add(name: str, value: NDArray[np.generic]) -> None:
@@ -92,7 +107,7 @@ class Transitions:
             if isinstance(value, np.ndarray):
                 add(field.name, value)
             elif isinstance(value, Frames):
-                used = value.frame_numbers()
+                used = used_frames(value)
                 add(f"{field.name} {value.bits} {value.stack}", np.searchsorted(used, value.newest))
                 for start in range(0, len(used), CHUNK):
                     add("frames", value.stored[used[start : start + CHUNK]])

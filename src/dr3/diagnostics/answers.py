@@ -14,7 +14,6 @@ from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.instruments import GradientProducts
 from dr3.methods import SARSA, TD, Method, Supervised
 
-PROBE_SIZE = 512  # rows that a critic is measured on; no rank can exceed it
 SPECTRUM_SIZE = 128  # rows of the eigenvalue problem, whose cost is their number cubed
 
 
@@ -35,13 +34,6 @@ class Answers:
     actions: NDArray[Any]
     next_actions: NDArray[Any]
     rows_per_action: bool
-
-
-def probe_of(data: Transitions, size: int = PROBE_SIZE) -> Transitions:
-    """The rows that critics are measured on: all of a small table, a fixed sample of a larger one."""
-    if len(data) <= size:
-        return data
-    return data.rows(np.sort(np.random.default_rng(0).choice(len(data), size, replace=False)))
 
 
 def next_actions_of(method: Method, critic: Any, data: Transitions) -> NDArray[Any]:

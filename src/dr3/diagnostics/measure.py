@@ -14,11 +14,12 @@ from threadpoolctl import threadpool_limits
 from dr3 import instruments
 from dr3.collect import load
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products, probe_of
+from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products
 from dr3.errors import UserError
 from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
 from dr3.methods import ContinuousMethod
 from dr3.training import Runs
+from dr3.training.metrics import probe_of
 
 # Directions of JJᵀ below this share of the largest are float32 rounding: of features, which are products' factors, and
 # of gradient products, which are themselves computed in float32.

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.answers import probe_of
 from dr3.diagnostics.checks import Thresholds
 from dr3.diagnostics.health import Health, judge
 from dr3.diagnostics.measure import Measurements, bounds_of, measure_answers
 from dr3.errors import UserError
 from dr3.integrations.critic import Critic, Function, last_layer_arrays
+from dr3.training.metrics import probe_of
 
 
 def diagnose(

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from dr3.cores import available_cores
 from dr3.data.batch import Batch
-from dr3.training.loop import Progress, advance
+from dr3.training.loop import Block, Progress, advance
 
 
 class Work(NamedTuple):
@@ -19,7 +19,7 @@ class Work(NamedTuple):
 
     traced: tuple[Any, Any, Any]  # method, regularizer, seed, with their numbers on the device
     progress: Progress
-    table: Batch
+    source: Batch | Block
 
 
 def execution_on(backend: str) -> str:
@@ -39,23 +39,30 @@ def in_threads(work: Sequence[Work], stop: int, pool: ThreadPoolExecutor) -> lis
     """Every member advanced to `stop`, as many at a time as the pool has threads."""
 
     def one(share: Work) -> Progress:
-        return jax.block_until_ready(advance(*share.traced, share.progress, share.table, jnp.int32(stop)))
+        return jax.block_until_ready(advance(*share.traced, share.progress, share.source, jnp.int32(stop)))
 
     return list(pool.map(one, work))
 
 
 def stacked(work: Sequence[Work], stop: int) -> list[Progress]:
-    """The same, with members whose programs and tables are the same as one program over a leading axis."""
+    """The same, with members whose programs are the same as one program over a leading axis.
+
+    Members on the device share one table. Blocks are each member's own, and stacked like all else.
+    """
     kinds: dict[Any, list[int]] = {}
     for place, share in enumerate(work):
-        kinds.setdefault((jax.tree.structure(share.traced), id(share.table)), []).append(place)
+        table = None if isinstance(share.source, Block) else id(share.source)
+        kinds.setdefault((jax.tree.structure(share.traced), table), []).append(place)
     done: dict[int, Progress] = {}
     for places in kinds.values():
         method, regularizer, seed, now = jax.tree.map(
             lambda *leaves: jnp.stack(leaves), *[(*work[place].traced, work[place].progress) for place in places]
         )
-        ahead = jax.vmap(advance, in_axes=(0, 0, 0, 0, None, None))(
-            method, regularizer, seed, now, work[places[0]].table, jnp.int32(stop)
+        source, axis = work[places[0]].source, None
+        if isinstance(source, Block):
+            source, axis = jax.tree.map(lambda *leaves: jnp.stack(leaves), *[work[place].source for place in places]), 0
+        ahead = jax.vmap(advance, in_axes=(0, 0, 0, 0, axis, None))(
+            method, regularizer, seed, now, source, jnp.int32(stop)
         )
         for row, place in enumerate(places):
             done[place] = jax.tree.map(lambda leaf, row=row: leaf[row], ahead)

@@ -22,6 +22,13 @@ class Progress(NamedTuple):
     finite: Array  # () bool: False once an objective was NaN or infinite; the update that it belongs to is not made
 
 
+class Block(NamedTuple):
+    """The batches of some consecutive updates, drawn on the host: in place of a table that is not on the device."""
+
+    batches: Batch  # every column (steps, batch_size, …)
+    first: Array  # () int32: the update that the first batch is for
+
+
 def stream(seed: Array | int, purpose: int) -> Array:
     """The keys of one seed for one purpose: 0 initial weights, 1 batches, 2 noise inside an update."""
     return jax.random.fold_in(jax.random.key(seed), purpose)
@@ -34,21 +41,28 @@ def draw_rows(seed: Array | int, step: Array | int, batch_size: int, rows: Array
 
 @partial(jax.jit, donate_argnames="progress")
 def advance(
-    method: Method, regularizer: Regularizer | None, seed: Array, progress: Progress, table: Batch, stop: Array
+    method: Method, regularizer: Regularizer | None, seed: Array, progress: Progress, source: Batch | Block, stop: Array
 ) -> Progress:
     """Update until `stop` updates have been made, or until the objective is no longer finite.
+
+    Batches are drawn from a whole table, or are those of a block, which must reach to `stop`.
 
     The bounds are arguments and not part of the program: whatever the chunk length, the same compiled instructions run,
     and the weights come out the same to the last bit. Around the loop over updates is one over the target network's
     periods, so that inside it the target is a constant that nothing copies.
     """
-    rows = len(table.rewards)
+
+    def batch_for(step: Array) -> Batch:
+        if isinstance(source, Block):
+            return jax.tree.map(lambda column: column[step - source.first], source.batches)
+        if not method.batch_size:
+            return source.whole()
+        return source.take(draw_rows(seed, step, method.batch_size, len(source.rewards)))
 
     def update(progress: Progress) -> Progress:
         learner, step, _ = progress
-        batch = table.take(draw_rows(seed, step, method.batch_size, rows)) if method.batch_size else table.whole()
         key = jax.random.fold_in(stream(seed, 2), step)
-        updated, objective = method.update(learner, batch, key, regularizer)
+        updated, objective = method.update(learner, batch_for(step), key, regularizer)
         # Only the objective is looked at: an overflow in the weights reaches the next one, and a look at all weights
         # after every update would cost 15 % of a small network's speed. (The select fuses into the optimizer's pass.)
         finite = jnp.isfinite(objective)

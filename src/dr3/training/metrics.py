@@ -9,20 +9,20 @@ import numpy as np
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
+from dr3.data.transitions import Transitions
 from dr3.instruments import cosine, dot_product, norm, srank
 from dr3.methods import Method, objective
 from dr3.regularizers import Regularizer
 from dr3.training.loop import Progress, stream
 
-PROBE_SIZE = 512  # srank cannot exceed it; larger costs time at every measurement
+PROBE_SIZE = 512  # no rank can exceed it; larger costs time at every measurement
 
 
-def probe_of(table: Batch, size: int = PROBE_SIZE) -> Batch:
-    """The rows that every member is measured on: all of a small table, a fixed sample of a larger one."""
-    rows = len(table.rewards)
-    if rows <= size:
-        return table.whole()
-    return table.take(np.sort(np.random.default_rng(0).choice(rows, size, replace=False)))  # ty: ignore
+def probe_of(data: Transitions, size: int = PROBE_SIZE) -> Transitions:
+    """The rows that critics are measured on: all of a small table, a fixed sample of a larger one."""
+    if len(data) <= size:
+        return data
+    return data.rows(np.sort(np.random.default_rng(0).choice(len(data), size, replace=False)))
 
 
 def measure(

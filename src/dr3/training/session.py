@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
 from dr3.training.evaluation import NORMALISED_SCORE, Evaluator, Policy
 from dr3.training.execution import Work, in_threads, stacked, thread_pool
+from dr3.training.feed import Feed
 from dr3.training.folder import RunFolder, read_lines
 from dr3.training.interruption import watched
 from dr3.training.loop import Progress, all_finite, begin
 from dr3.training.member import Member
-from dr3.training.metrics import measure, probe_of
+from dr3.training.metrics import measure
 from dr3.training.progress import Reporter, reporter
 from dr3.training.start import Start
 
@@ -41,15 +40,14 @@ class Training:
         config: dict[str, Any],
         members: list[Member],
         data: Transitions,
+        place: Literal["device", "host"],
         evaluator: Evaluator | None,
         start: Start | None,
     ) -> None:
         self.folder, self.config, self.members, self.evaluator = folder, config, members, evaluator
         self.spec = configuration.spec_of(config)
         self.start = start
-        self.tables = _tables(members, data)
-        self.probes = {key: probe_of(table) for key, table in self.tables.items()}
-        self.table_of = [repr(member.method) for member in members]
+        self.feed = Feed(members, data, place)
         # What a compiled program takes as arguments: numbers on the device, so that members share one program.
         self.traced = [jax.tree.map(jnp.asarray, (m.method, m.regularizer, np.uint32(m.seed))) for m in members]
         if start is not None:
@@ -66,6 +64,7 @@ class Training:
             reporter(title, self.step, steps, show=show) as report,
             watched() as asked,
             thread_pool(len(self.members)) as pool,
+            self.feed,
         ):
             for note in notes:
                 report.say(note)
@@ -93,15 +92,17 @@ class Training:
     # --- One stretch of updates ---
 
     def _advance(self, stop: int, pool: ThreadPoolExecutor, report: Reporter) -> None:
-        live = self._live()
-        work = [Work(self.traced[n], self.progress[n], self.tables[self.table_of[n]]) for n in live]
         threads = self.config["execution"] == "threads"
-        for number, now in zip(live, in_threads(work, stop, pool) if threads else stacked(work, stop), strict=True):
-            self.progress[number] = now
-            if not bool(now.finite):
-                at = f"{int(now.step):,}"
-                report.say(f"Member {number} diverged: after {at} updates its loss or weights are not finite; frozen.")
-        self.step = stop
+        while self.step < stop:
+            live, reach = self._live(), self.feed.reaches(self.step, stop)
+            work = [Work(self.traced[n], self.progress[n], self.feed.at(n, self.step)) for n in live]
+            done = in_threads(work, reach, pool) if threads else stacked(work, reach)
+            for number, now in zip(live, done, strict=True):
+                self.progress[number] = now
+                if not bool(now.finite):
+                    at = f"{int(now.step):,} updates"
+                    report.say(f"Member {number} diverged: after {at} its loss or weights are not finite; frozen.")
+            self.step = reach
 
     # --- What is written ---
 
@@ -130,7 +131,7 @@ class Training:
                 self.progress[number] = now._replace(finite=jnp.zeros((), bool))
 
     def _metrics_of(self, number: int) -> dict[str, Any]:
-        values = measure(*self.traced[number], self.progress[number], self.probes[self.table_of[number]])
+        values = measure(*self.traced[number], self.progress[number], self.feed.probe(number))
         return {"step": self.step, "member": number, **values}
 
     def _evaluate(self, number: int) -> dict[str, Any]:
@@ -203,13 +204,3 @@ class Training:
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()
-
-
-def _tables(members: Sequence[Member], data: Transitions) -> dict[str, Batch]:
-    """What each distinct method learns from, on the device once for all that learn from the same."""
-    tables: dict[str, Batch] = {}
-    by_content: dict[str, Batch] = {}
-    for method in {repr(member.method): member.method for member in members}.values():
-        prepared = method.prepare(data)
-        tables[repr(method)] = by_content.setdefault(prepared.fingerprint(), Batch.of(prepared))
-    return tables

@@ -17,6 +17,7 @@ from dr3.regularizers import Regularizer
 from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
 from dr3.training.execution import execution_on
+from dr3.training.feed import DataOn, place_of
 from dr3.training.folder import RunFolder, describe_environment
 from dr3.training.member import population
 from dr3.training.runs import Runs
@@ -39,6 +40,7 @@ def train(
     evaluate_every: int | None = None,
     chunk: int | None = None,
     save_every: float | None = None,
+    data_on: DataOn = "auto",
     progress: bool = True,
 ) -> Runs:
     """Train every method with every regularizer and every seed on `data`, or go on with what `out` holds of it.
@@ -52,6 +54,9 @@ def train(
     `metrics_every` updates (default: 100 times), policies are tried and critics saved every `evaluate_every` updates
     (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a second's worth; results do
     not depend on it. At least every `save_every` seconds (default: 30) and a chunk there is a state to resume from.
+
+    `data_on` says where the table is: on the "device", or on the "host", which then gathers batches ahead of their use
+    (so memory-mapped files are never in memory as a whole); "auto" chooses by its size. Results do not depend on it.
 
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
@@ -81,9 +86,10 @@ def train(
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
             configuration.check_same(folder.path, stored, config)
         # What cannot be trained is refused before the folder says that it is this run's.
-        training = Training(folder, config, members, data, evaluator, start)
+        place = place_of(data, data_on)
+        training = Training(folder, config, members, data, place, evaluator, start)
         if not folder.config.exists():
-            folder.write(folder.environment, describe_environment())
+            folder.write(folder.environment, {**describe_environment(), "data_on": place})
         folder.write(folder.config, config)
         training.run(chunk=chunk, show=progress, save_every=save_every)
     return Runs(folder.path)
