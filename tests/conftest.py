@@ -106,9 +106,18 @@ def small_run(tmp_path_factory) -> Path:
 
     method = DQN(hidden=(8, 6), batch_size=16, learning_rate=0.01, target_period=10, discount=0.9)
     out = tmp_path_factory.mktemp("small") / "run"
-    rhythm = {"steps": 40, "metrics_every": 10, "evaluate_every": 20}
     data = load("grid16smoothobs:size=64", discount=method.discount)
-    train(data, method, regularizer=[None, DR3(0.1)], seeds=2, out=out, progress=False, **rhythm)
+    train(
+        data,
+        method,
+        regularizer=[None, DR3(0.1)],
+        seeds=2,
+        steps=40,
+        metrics_every=10,
+        evaluate_every=20,
+        out=out,
+        progress=False,
+    )
     return out
 
 

@@ -33,7 +33,7 @@ def test_values_that_are_not_finite_are_left_out(copied_run):
 
 def test_tensorboard(small_run, tmp_path):
     pytest.importorskip("tensorboardX")
-    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.event_pb2 import Event  # ty: ignore[import-not-found]
 
     runs = Runs(small_run)
     to_tensorboard(runs, tmp_path)
@@ -71,7 +71,7 @@ def logged_records(content):
 @pytest.mark.filterwarnings("ignore")  # wandb's own
 def test_wandb_offline(small_run, tmp_path, monkeypatch):
     pytest.importorskip("wandb")
-    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.proto.wandb_internal_pb2 import Record  # ty: ignore[import-not-found]
 
     monkeypatch.setenv("WANDB_MODE", "online")  # not even then
     runs = Runs(small_run)

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from dr3.cli import run
 from dr3.errors import UserError
 from dr3.reports.watch import Watcher, serve
 
@@ -87,3 +88,14 @@ def test_data_that_cannot_be_had_are_said(copied_run):
     watcher = Watcher([copied_run])
     assert not watcher.measure_next()
     assert "does not say where its data came from" in watcher.page()
+
+
+def test_the_head_tells_how_far_training_has_come(copied_run):
+    """Its status is written every now and then; its metrics are newer."""
+    (copied_run / "status.json").write_text(json.dumps({"step": 0, "finished": False, "diverged": {}}))
+    assert "step 40 of 40" in Watcher([copied_run]).page()
+
+
+def test_mistakes(capsys):
+    assert run(["watch"]) == 2
+    assert "needs a run folder" in capsys.readouterr().err

@@ -99,7 +99,9 @@ def _head(content: Content, live: Live | None) -> Html:
     lines = []
     for reading in content.readings:
         status, steps = reading.runs.status, reading.runs.config["steps"]
-        far = f"{status['step']:,} steps, finished" if status["finished"] else f"step {status['step']:,} of {steps:,}"
+        # The status is written with the state, the metrics between two states.
+        now = max([status["step"], *reading.runs.steps[-1:].tolist()])
+        far = f"{now:,} steps, finished" if status["finished"] else f"step {now:,} of {steps:,}"
         lines.append(
             tag("p", tag("code", str(reading.runs.path)), f" · {len(reading.runs)} members · {far}", class_="soft")
         )
