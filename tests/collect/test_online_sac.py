@@ -42,7 +42,7 @@ class Line(gymnasium.Env):
 
 @pytest.fixture(scope="module", autouse=True)
 def registered():
-    gymnasium.register("dr3-test/Line-v0", entry_point=Line, max_episode_steps=LIMIT)
+    gymnasium.register("dr3-test/Line-v0", entry_point=lambda **_: Line(), max_episode_steps=LIMIT)
     yield
     del gymnasium.registry["dr3-test/Line-v0"]
 
