@@ -41,30 +41,22 @@ def open_drawer(scene: Scene, drawer: str, *, wrong: bool = False) -> Script:
     """Reach behind the handle's bar and pull; the `wrong` one pushes."""
 
     def behind() -> NDArray[np.float64]:
-        return scene.handle(drawer) + (0.0, 0.0, -0.006)
+        return scene.handle(drawer) + np.array([0.0, 0.0, -0.01])
 
     yield from _over(scene, behind)
-    yield from _to(scene, behind, tries=12)
-    for _ in range(10):
-        if scene.openness(drawer) > 0.97:
-            break
-        yield _ask([-1.0 if wrong else 1.0, 0, 0])
-    yield from _rise(scene)
+    yield from _to(scene, behind, tries=10)
+    yield from _shove(scene, drawer, -1 if wrong else 1, until=0.97)
 
 
 def close_drawer(scene: Scene, drawer: str, *, wrong: bool = False) -> Script:
     """Come down before the handle and push; the `wrong` one goes away from it."""
 
     def before() -> NDArray[np.float64]:
-        return scene.handle(drawer) + (0.07, 0.0, 0.0)
+        return scene.handle(drawer) + np.array([0.07, 0.0, 0.0])
 
     yield from _over(scene, before)
-    yield from _to(scene, before, tries=12)
-    for _ in range(10):
-        if scene.openness(drawer) < 0.03:
-            break
-        yield _ask([1.0 if wrong else -1.0, 0, 0])
-    yield from _rise(scene)
+    yield from _to(scene, before, near=0.02, tries=10)
+    yield from _shove(scene, drawer, 1 if wrong else -1, until=0.03)
 
 
 def take_ball(scene: Scene, random: np.random.Generator) -> Script:
@@ -78,11 +70,19 @@ def carry_block(scene: Scene, random: np.random.Generator, *, wrong: bool = Fals
     place = random.uniform(*TABLE) if wrong else np.array(TRAY) + random.uniform(-0.02, 0.02, 2)
     yield from _grasp(scene, "block", np.append(_aim(random)[:2], 0.035))
     yield from _rise(scene)
-    yield from _to(scene, lambda: np.append(place, CARRY), near=0.03, tries=15)
+    yield from _to(scene, lambda: np.append(place, CARRY), near=0.04, tries=15)
     yield from _to(scene, lambda: np.append(place, 0.12), near=0.03, tries=6)
-    yield _ask(fingers=PRESS)
-    yield _ask(fingers=PRESS)
+    yield from 2 * [_ask(fingers=PRESS)]
     yield from _rise(scene)
+
+
+def _shove(scene: Scene, drawer: str, direction: int, *, until: float) -> Script:
+    """Along x until the drawer is open or closed so far, then up and away."""
+    for _ in range(8):
+        if (scene.openness(drawer) - until) * (until - 0.5) > 0:
+            break
+        yield _ask([direction, 0, 0])
+    yield from _rise(scene, scene.handle(drawer)[2] + 0.05)
 
 
 def _grasp(scene: Scene, thing: str, off: NDArray[np.float64]) -> Script:
@@ -91,8 +91,7 @@ def _grasp(scene: Scene, thing: str, off: NDArray[np.float64]) -> Script:
 
     yield from _over(scene, there)
     yield from _to(scene, there, near=0.007, tries=12)
-    for _ in range(3):
-        yield _ask(fingers=-PRESS)
+    yield from 3 * [_ask(fingers=-PRESS)]
 
 
 def _aim(random: np.random.Generator) -> NDArray[np.float64]:
@@ -101,15 +100,15 @@ def _aim(random: np.random.Generator) -> NDArray[np.float64]:
 
 def _over(scene: Scene, place: Place) -> Script:
     """To a point above `place`, at travelling height."""
-    yield from _rise(scene)
+    yield from _rise(scene, CARRY - 0.05)
     yield from _to(scene, lambda: np.append(place()[:2], CARRY), near=0.02, tries=15)
 
 
-def _rise(scene: Scene) -> Script:
+def _rise(scene: Scene, height: float = CARRY - 0.03) -> Script:
     for _ in range(8):
-        if scene.grip[2] > CARRY - 0.03:
+        if scene.grip[2] > height:
             break
-        yield _ask([0, 0, PRESS])
+        yield _ask([0, 0, LIMIT])
 
 
 def _to(scene: Scene, place: Place, *, near: float = NEAR, tries: int) -> Script:

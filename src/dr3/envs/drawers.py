@@ -31,20 +31,21 @@ MOST_TURN = np.deg2rad([45.0, 45.0, 90.0])
 
 LIFTED = 0.12  # m above the table: the ball's centre is over the drawer's rim, at 0.07
 HELD = 0.1  # m between ball and grip
-OPENED, CLOSED = 0.95, 0.05
+OPENED, CLOSED = 0.95, 0.05  # of a drawer's travel: more is open, less is closed
 
 
 class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
     """Observes the camera's picture, (48, 48, 3) uint8.
 
-    Actions: 8 numbers in [-1, 1]. Three move the grip along x, y, z; three turn the hand about x, y, z; the seventh opens
-    the fingers above 0.5 and closes them below -0.5; above 0.5 the eighth sends the arm home, at the end of the step.
+    Actions: 8 numbers in [-1, 1]. Three move the grip along x, y, z; three turn the hand about x, y, z; the seventh
+    opens the fingers above 0.5 and closes them below -0.5; above 0.5 the eighth sends the arm home, as the step's end.
     The original's scales are asked for, and 26 % of them carried out, as its servo does.
 
     The reward is 1 in every step in which the ball is above the drawer and in the hand, else 0. `terminated` is never
     true: an episode is `truncated` at the task's number of steps.
 
-    `info`: how far the drawers `top` and `bottom` are open (0 … 1), `success` (the reward as a flag), and `block_moved`.
+    `info`: how far the drawers `top` and `bottom` are open (0 … 1), `success` (the reward as a flag), `block_lifted`
+    (it is off the table and in the hand), `block_moved` (it is 6 cm from where it began).
     """
 
     def __init__(self, task: str | DrawerTask = "drawers/closed", render_mode: str | None = None) -> None:
@@ -102,12 +103,13 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
 
     def _info(self) -> dict[str, Any]:
         scene = self.scene
-        ball = scene.position("ball")
+        ball, block, grip = scene.position("ball"), scene.position("block"), scene.grip
         return {
             "top": scene.openness("top"),
             "bottom": scene.openness("bottom"),
-            "success": bool(ball[2] > LIFTED and np.linalg.norm(ball - scene.grip) < HELD),
-            "block_moved": bool(np.linalg.norm((scene.position("block") - self._block)[:2]) > 0.06),
+            "success": bool(ball[2] > LIFTED and np.linalg.norm(ball - grip) < HELD),
+            "block_lifted": bool(block[2] > self._block[2] + 0.03 and np.linalg.norm(block - grip) < HELD),
+            "block_moved": bool(np.linalg.norm((block - self._block)[:2]) > 0.06),
         }
 
 

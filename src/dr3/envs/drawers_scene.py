@@ -1,30 +1,14 @@
-"""The scene of the drawers in MuJoCo: its bodies by name, the arm's inverse kinematics, and a picture of it.
-
-MuJoCo draws without a screen through EGL (Mesa's, where there is no GPU) or OSMesa; which one is the environment variable
-MUJOCO_GL, read when mujoco is imported.
-"""
+"""The scene of the drawers in MuJoCo: its bodies by name, the arm's inverse kinematics, and pictures of it."""
 
 from __future__ import annotations
 
-import atexit
-import os
-import sys
-import weakref
 from importlib import resources
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.errors import UserError
-
-if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-    os.environ.setdefault("MUJOCO_GL", "egl")
-
-try:
-    import mujoco
-except ModuleNotFoundError as missing:
-    raise UserError("The drawers need MuJoCo: pip install 'dr3[mujoco]'.") from missing
+from dr3.envs.drawers_camera import Camera, mujoco
 
 ARM_JOINTS = ("waist", "shoulder", "elbow", "forearm_roll", "wrist_angle", "wrist_rotate")
 FINGERS = ("left_finger", "right_finger")
@@ -51,7 +35,7 @@ class Scene:
         self._limits = np.array([self.model.joint(name).range for name in ARM_JOINTS]).T
         self._grip = self.model.site("grip").id
         self._things = {name: self.model.joint(name) for name in ("ball", "block")}
-        self._renderers: dict[int, Any] = {}
+        self._cameras: dict[int, Camera] = {}
         self._try.qpos[self._arm] = ELBOW_UP
         self.home = self._solve(NEUTRAL, POINTING_DOWN, iterations=200)
 
@@ -131,35 +115,12 @@ class Scene:
     # --- What it looks like ---
 
     def picture(self, size: int) -> NDArray[np.uint8]:
-        """(size, size, 3)."""
-        if size not in self._renderers:
-            self._renderers[size] = self._renderer(size)
-        renderer = self._renderers[size]
-        renderer.update_scene(self.data, camera="front")
-        return renderer.render()
-
-    def _renderer(self, size: int) -> Any:
-        # A buffer of the picture's size: what is not looked at is not drawn.
-        self.model.vis.global_.offwidth = self.model.vis.global_.offheight = size
-        try:
-            renderer = mujoco.Renderer(self.model, size, size)
-        except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as error:
-            raise UserError(
-                "MuJoCo cannot draw here: install EGL (Debian: apt install libegl1 libgl1-mesa-dri) or OSMesa "
-                f"(libosmesa6) and set MUJOCO_GL to egl or osmesa before Python starts ({error})."
-            ) from error
-        for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
-            renderer.scene.flags[flag] = 0
-        atexit.register(_close, weakref.ref(renderer))
-        return renderer
+        """What the camera sees: (size, size, 3)."""
+        if size not in self._cameras:
+            self._cameras[size] = Camera(self.model, "front", size)
+        return self._cameras[size].picture(self.data)
 
     def close(self) -> None:
-        for renderer in self._renderers.values():
-            renderer.close()
-        self._renderers.clear()
-
-
-def _close(reference: Any) -> None:
-    """Before mujoco ends EGL at the interpreter's exit: what is freed after that fails noisily."""
-    if (renderer := reference()) is not None:
-        renderer.close()
+        for camera in self._cameras.values():
+            camera.close()
+        self._cameras.clear()
