@@ -14,7 +14,8 @@ from pathlib import Path
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
-    "data": "describe logged data, or collect it by acting",
+    "data": "describe logged data, convert it, or collect it by acting",
+    "play": "a moving picture of a policy in a world",
     "run": "look at a run: its digest",
     "diagnose": "what is wrong with a critic, since which step, and what to try",
     "select": "choose a checkpoint without a simulator, by a declared rule",

@@ -1,7 +1,7 @@
 """`dr3 data collect drawers`: scripted episodes on all cores, kept in parts, then made into two files.
 
-Episode n of a file depends on the seed and n alone. So which process acts it, and whether the collection was stopped and
-went on, changes nothing.
+Episode n of a file depends on the seed and n alone. So which process acts it, and whether the collection was stopped
+and went on, changes nothing.
 """
 
 from __future__ import annotations

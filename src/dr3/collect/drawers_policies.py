@@ -52,7 +52,7 @@ def close_drawer(scene: Scene, drawer: str, *, wrong: bool = False) -> Script:
     """Come down before the handle and push; the `wrong` one goes away from it."""
 
     def before() -> NDArray[np.float64]:
-        return scene.handle(drawer) + np.array([0.07, 0.0, 0.0])
+        return scene.handle(drawer) + np.array([0.07, 0.0, -0.008])
 
     yield from _over(scene, before)
     yield from _to(scene, before, near=0.02, tries=10)
@@ -69,9 +69,8 @@ def carry_block(scene: Scene, random: np.random.Generator, *, wrong: bool = Fals
     """Grasp the block and put it into the tray; the `wrong` one puts it down anywhere."""
     place = random.uniform(*TABLE) if wrong else np.array(TRAY) + random.uniform(-0.02, 0.02, 2)
     yield from _grasp(scene, "block", np.append(_aim(random)[:2], 0.035))
-    yield from _rise(scene)
-    yield from _to(scene, lambda: np.append(place, CARRY), near=0.04, tries=15)
-    yield from _to(scene, lambda: np.append(place, 0.12), near=0.03, tries=6)
+    yield from _rise(scene, 0.14)
+    yield from _to(scene, lambda: np.append(place, 0.135), near=0.03, tries=15)
     yield from 2 * [_ask(fingers=PRESS)]
     yield from _rise(scene)
 
@@ -90,12 +89,12 @@ def _grasp(scene: Scene, thing: str, off: NDArray[np.float64]) -> Script:
         return scene.position(thing) + off
 
     yield from _over(scene, there)
-    yield from _to(scene, there, near=0.007, tries=12)
-    yield from 3 * [_ask(fingers=-PRESS)]
+    yield from _to(scene, there, near=0.01, tries=12)
+    yield from 2 * [_ask(fingers=-PRESS)]
 
 
 def _aim(random: np.random.Generator) -> NDArray[np.float64]:
-    return np.append(random.normal(0, AIM, 2), -0.008)
+    return np.append(random.normal(0, AIM, 2), -0.012)
 
 
 def _over(scene: Scene, place: Place) -> Script:

@@ -1,7 +1,7 @@
 """What the drawers' data is made of: skills, each with the start it is shown from, and what counts as its success.
 
-Prior data shows the parts that lead to the open drawer, without reward; task data shows the grasp out of an open drawer,
-with it. No episode shows the whole way: putting it together is what COG is about (appendix E).
+Prior data shows the parts that lead to the open drawer, without reward; task data shows the grasp out of an open
+drawer, with it. No episode shows the whole way: putting it together is what COG is about (appendix E).
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
 """What was logged: readers that make one table, and a look at what is in it."""
 
 from dr3.data.assemble import assemble
+from dr3.data.cog import read_cog
 from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
 from dr3.data.dqn_replay_files import write_dqn_replay
 from dr3.data.frames import Frames
+from dr3.data.mixing import concatenate, without_rewards
 from dr3.data.npz import read_npz, write_npz
 from dr3.data.read import READERS, read
-from dr3.data.subsets import replay_subset
+from dr3.data.subsets import replay_subset, trajectory_subset
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
 __all__ = [
@@ -18,13 +20,17 @@ __all__ = [
     "Frames",
     "Transitions",
     "assemble",
+    "concatenate",
     "describe",
     "monte_carlo_returns",
     "read",
+    "read_cog",
     "read_dqn_replay",
     "read_npz",
     "replay_subset",
     "table",
+    "trajectory_subset",
+    "without_rewards",
     "write_dqn_replay",
     "write_npz",
 ]

@@ -6,12 +6,14 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from dr3.data.cog import read_cog
 from dr3.data.npz import read_npz
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
 
 READERS: dict[str, Callable[..., Transitions]] = {
     ".npz": read_npz,
+    ".npy": read_cog,
 }
 
 

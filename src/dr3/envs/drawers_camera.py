@@ -21,7 +21,7 @@ from dr3.errors import UserError
 
 
 def draw_without_screen() -> None:
-    """Choose EGL where there is neither a screen nor a choice; before mujoco's first import this holds for all worlds."""
+    """Choose EGL where there is neither a screen nor a choice. Before mujoco is first imported, for all worlds."""
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         os.environ.setdefault("MUJOCO_GL", "egl")
 

@@ -177,6 +177,10 @@ def _rollouts(env: str, episodes: int) -> Rollouts:
         import gymnasium
     except ImportError:
         raise UserError(f"Trying a policy in {env} needs Gymnasium: pip install 'dr3[envs]'.") from None
+    if env.startswith("drawers/"):
+        from dr3.envs.drawers import register_drawers
+
+        register_drawers()
     try:
         gymnasium.make(env).close()
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
