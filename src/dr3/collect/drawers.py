@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import shutil
 import signal
 import time
@@ -21,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.collect.drawers_acting import KINDS, Part, act_part, skills_of
+from dr3.collect.drawers_skills import PRIOR
 from dr3.cores import available_cores
 from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.errors import UserError
@@ -28,7 +29,6 @@ from dr3.training.interruption import watched
 from dr3.training.progress import reporter
 
 EPISODES_PER_PART = 10
-KINDS = ("prior", "task")
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,6 @@ class Measured:
     def __str__(self) -> str:
         share = self.successes / self.episodes
         return f"{self.skill}: {self.successes} of {self.episodes} episodes ({share:.0%})"
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some episodes of one file, by number."""
-
-    task: str
-    kind: str
-    seed: int
-    steps: int
-    first: int
-    count: int
-    path: Path
 
 
 def collect_drawers(
@@ -94,8 +81,6 @@ def collect_drawers(
 
 
 def _check(task: str, folder: Path, episodes: int, steps: int, seed: int, workers: int | None) -> None:
-    from dr3.collect.drawers_skills import PRIOR
-
     if task not in PRIOR:
         raise UserError(f"There are no scripts for the task {task!r}; there are for {', '.join(PRIOR)}.")
     for name, value in (("episodes", episodes), ("steps", steps), ("workers", 1 if workers is None else workers)):
@@ -124,9 +109,7 @@ def _resume(unfinished: Path, asked: dict[str, Any]) -> None:
 
 
 def _parts(unfinished: Path, kind: str, asked: dict[str, Any]) -> Iterator[Part]:
-    from dr3.collect.drawers_skills import PRIOR
-
-    total = asked["episodes"] * (len(PRIOR[asked["task"]]) if kind == "prior" else 1)
+    total = asked["episodes"] * len(skills_of(asked["task"], kind))
     for first in range(0, total, EPISODES_PER_PART):
         count = min(EPISODES_PER_PART, total - first)
         path = unfinished / f"{kind}-{first}.npz"
@@ -171,53 +154,8 @@ def _leave_signals_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def act_part(part: Part) -> Part:
-    """Act a part's episodes and write them; whole or not at all."""
-    from dr3.collect.drawers_skills import GRASP, PRIOR
-    from dr3.envs.drawers import DrawersEnv
-
-    skills = PRIOR[part.task] if part.kind == "prior" else (GRASP,)
-    worlds = {skill.start: DrawersEnv(skill.start) for skill in skills}
-    acted = []
-    for number in range(part.first, part.first + part.count):
-        skill = skills[number % len(skills)]
-        stream = np.random.SeedSequence((part.seed, KINDS.index(part.kind), number))
-        acted.append(_act_episode(worlds[skill.start], skill, part.steps, stream))
-    for world in worlds.values():
-        world.close()
-    columns = {name: np.stack([episode[name] for episode in acted]) for name in acted[0]}
-    beside = part.path.with_name(f".{part.path.name}.{os.getpid()}")
-    with beside.open("wb") as file:
-        np.savez(file, **columns)
-    beside.replace(part.path)
-    return part
-
-
-def _act_episode(world: Any, skill: Any, steps: int, stream: np.random.SeedSequence) -> dict[str, NDArray[Any]]:
-    from dr3.collect.drawers_policies import act
-
-    random = np.random.default_rng(stream)
-    observation, _ = world.reset(seed=int(stream.generate_state(1)[0]))
-    script = skill.script(world.scene, random)
-    frames, actions, rewards, infos = [observation], [], [], []
-    for _ in range(steps):
-        actions.append(act(script, random))
-        observation, reward, _, _, info = world.step(actions[-1])
-        frames.append(observation)
-        rewards.append(reward)
-        infos.append(info)
-    return {
-        "frames": np.stack(frames),
-        "actions": np.stack(actions),
-        "rewards": np.array(rewards, np.float32),
-        "succeeded": np.array(skill.succeeded(infos)),
-    }
-
-
 def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[Measured]:
-    from dr3.collect.drawers_skills import GRASP, PRIOR
-
-    skills = PRIOR[task] if kind == "prior" else (GRASP,)
+    skills = skills_of(task, kind)
     by_skill = [succeeded[number :: len(skills)] for number in range(len(skills))]
     return [Measured(skill.name, int(own.sum()), len(own)) for skill, own in zip(skills, by_skill, strict=True)]
 

@@ -29,7 +29,7 @@ def draw_without_screen() -> None:
 draw_without_screen()
 
 try:
-    import mujoco
+    mujoco: Any = import_module("mujoco")
 except ModuleNotFoundError as missing:
     raise UserError("The drawers need MuJoCo: pip install 'dr3[mujoco]'.") from missing
 
