@@ -66,7 +66,7 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
         super().reset(seed=seed)
         random, task = self.np_random, self.task
         top = random.uniform(*task.top)
-        ball = np.array([random.uniform(-0.12, -0.065), 0.28 + random.uniform(-0.035, 0.035), 0.038])
+        ball = np.array([random.uniform(-0.14, -0.065), 0.28 + random.uniform(-0.035, 0.035), 0.038])
         ball[0] += 0.16 * task.bottom
         if task.block == "in front":  # of the lower handle's bar, where the hand has to come down
             block = np.array([0.056, 0.28 + random.uniform(-0.02, 0.02), 0.063])
