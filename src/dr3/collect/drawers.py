@@ -11,9 +11,11 @@ import multiprocessing
 import shutil
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +122,12 @@ def _act_all(parts: Sequence[Part], workers: int, title: str, show: bool) -> Non
     missing = [part for part in parts if not part.path.exists()]
     total = sum(part.count for part in parts)
     done = total - sum(part.count for part in missing)
-    with reporter(title, done, total, show=show, unit="episodes") as report, watched() as stopping:
+    acting = closing(_finished(missing, min(workers, len(missing))))
+    with reporter(title, done, total, show=show, unit="episodes") as report, watched() as stopping, acting as finished:
         if 0 < done < total:
             report.say(f"Going on from episode {done:,}.")
         began, before = time.monotonic(), done
-        for part in _finished(missing, min(workers, len(missing))):
+        for part in finished:
             done += part.count
             report.at(done, per_second=(done - before) / max(time.monotonic() - began, 1e-9), note="")
             if stopping.signal and done < total:
@@ -132,7 +135,7 @@ def _act_all(parts: Sequence[Part], workers: int, title: str, show: bool) -> Non
                 raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
 
 
-def _finished(parts: Sequence[Part], workers: int) -> Iterator[Part]:
+def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:
     """Each part once it is on disk, in whatever order."""
     if workers <= 1:
         yield from map(act_part, parts)
@@ -140,14 +143,14 @@ def _finished(parts: Sequence[Part], workers: int) -> Iterator[Part]:
     # Fresh processes: a copy of one that has drawn shares its connection to the driver.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_leave_signals_to_parent) as pool:
-        try:
-            waiting = {pool.submit(act_part, part) for part in parts}
-            while waiting:
-                ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ready:
-                    yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        ahead = iter(parts)
+        # No more than are acted at once: who stops waits only for these.
+        waiting = {pool.submit(act_part, part) for part in islice(ahead, workers)}
+        while waiting:
+            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            waiting |= {pool.submit(act_part, part) for part in islice(ahead, len(ready))}
+            for future in ready:
+                yield future.result()
 
 
 def _leave_signals_to_parent() -> None:
