@@ -9,6 +9,7 @@ import numpy as np
 
 from dr3.collect.online_sac import Floats, HostPolicy, Rows
 from dr3.data import ContinuousActions, Transitions, assemble
+from dr3.envs.worlds import make_world
 from dr3.errors import UserError
 
 
@@ -17,7 +18,7 @@ class World:
 
     def __init__(self, name: str, seed: int) -> None:
         self.name, self.seed = name, seed
-        self.env = _make(name)
+        self.env = make_world(name)
         self.actions = _actions(name, self.env.action_space)
         shape = self.env.observation_space.shape
         if shape is None or len(shape) != 1:
@@ -60,19 +61,6 @@ class World:
 
     def close(self) -> None:
         self.env.close()
-
-
-def _make(name: str) -> Any:
-    try:
-        import gymnasium
-    except ImportError:
-        raise UserError(f"Acting in {name} needs Gymnasium: pip install 'dr3[mujoco]'.") from None
-    try:
-        return gymnasium.make(name, disable_env_checker=True)
-    except gymnasium.error.DependencyNotInstalled:
-        raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        raise UserError(f"There is no world {name!r} in Gymnasium ({error}).") from None
 
 
 def _actions(name: str, space: Any) -> ContinuousActions:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dr3.collect.gridworld import sample_gridworld
-from dr3.data import READERS, Transitions, read, replay_subset
+from dr3.data import READERS, Transitions, concatenate, read, replay_subset, trajectory_subset, without_rewards
 from dr3.data.dqn_replay import is_dqn_replay, read_dqn_replay
 from dr3.envs import GRIDWORLDS, gridworld
 from dr3.errors import UserError
@@ -17,21 +17,28 @@ from dr3.notation import settings_for, split
 SAMPLE = "sample:"
 
 
-def load(source: str | Path, *, discount: float = 0.99) -> Transitions:
+def load(source: str | Path, *, discount: float = 0.99, allow_pickle: bool = False) -> Transitions:
     """The table behind `source`. `discount` is for Monte-Carlo returns that the source does not hold itself.
 
     - A file is read by the reader for its ending, a folder of DQN-replay files by theirs. Settings may follow:
       `replay.npz:replay=1%` is the paper's part of a replay ("5%", "first-10%"; see `replay_subset`), and
-      `replay.npz:fraction=0.2:seed=1` rows drawn at random. `old.hdf5:limit=1000` says where episodes were cut in a
-      file of D4RL without time-outs.
+      `replay.npz:fraction=0.2:seed=1` rows drawn at random. `prior.npz:trajectories=5%` draws whole episodes, and
+      `zero_rewards=true` forgets the rewards, as COG does with prior data. `old.hdf5:limit=1000` says where episodes
+      were cut in a file of D4RL without time-outs.
+    - COG's own files (.npy) are pickles, and read only with `allow_pickle`.
+    - `prior.npz+task.npz`: several of these, each with its settings, put together.
     - `sample:NAME` is a file that comes with dr3, with the same settings.
     - A gridworld's name samples the paper's 256 transitions from it, with settings of its own:
       `grid16smoothobs:size=1024:behavior=random:seed=1`. There `discount` also says what the behaviour policy
       holds to be optimal.
     """
     word = str(source)
-    data = _sampled(word, discount) if split(word)[0] in GRIDWORLDS else _stored(word, discount)
-    return dataclasses.replace(data, source=word)
+    parts = [word] if Path(word).exists() else word.split("+")
+    tables = [
+        _sampled(part, discount) if split(part)[0] in GRIDWORLDS else _stored(part, discount, allow_pickle)
+        for part in parts
+    ]
+    return dataclasses.replace(tables[0] if len(tables) == 1 else concatenate(tables), source=word)
 
 
 def samples() -> dict[str, Path]:
@@ -57,15 +64,24 @@ def _sampled(word: str, discount: float) -> Transitions:
     return sample(**settings_for(sample, word))
 
 
-def _stored(word: str, discount: float) -> Transitions:
+def _stored(word: str, discount: float, allow_pickle: bool) -> Transitions:
     path, settings = _locate(word)
 
-    def part(replay: str = "", fraction: float = 1.0, seed: int = 0, limit: int = 0) -> Transitions:
+    def part(
+        replay: str = "",
+        fraction: float = 1.0,
+        seed: int = 0,
+        limit: int = 0,
+        trajectories: str = "",
+        zero_rewards: bool = False,
+    ) -> Transitions:
         if is_dqn_replay(path):
             data = read_dqn_replay(path, part=replay or None, discount=discount)
         else:
-            data = read(path, discount=discount, limit=limit or None)
+            data = read(path, discount=discount, limit=limit or None, allow_pickle=allow_pickle)
             data = replay_subset(data, replay) if replay else data
+        data = trajectory_subset(data, trajectories, seed=seed) if trajectories else data
+        data = without_rewards(data) if zero_rewards else data
         return data if fraction == 1 else data.subset(fraction, seed=seed)
 
     return part(**_settings(part, word, settings))

@@ -1,8 +1,9 @@
-"""The parts of a replay that the paper trains on (section 5). None of them is a random sample.
+"""The parts of a log that the paper trains on (section 5): of a replay, and of robot trajectories.
 
-A replay of an online agent is 50 files of equal length, in time. "1%" and "5%" are the first rows of *each* file, so
-they see every age of the agent, in short stretches; "first-10%" is the beginning of the replay, an agent that has
-learned little. (A sample of rows drawn at random is `Transitions.subset`; it is another thing, and has another name.)
+Parts of a replay are no random samples. A replay of an online agent is 50 files of equal length, in time. "1%" and "5%"
+are the first rows of *each* file, so they see every age of the agent, in short stretches; "first-10%" is the beginning
+of the replay, an agent that has learned little. (A sample of rows drawn at random is `Transitions.subset`; it is
+another thing, and has another name.)
 """
 
 from __future__ import annotations
@@ -52,3 +53,15 @@ def replay_subset(data: Transitions, part: str) -> Transitions:
             raise UserError(f"{data.name} has {len(data)} rows, too few for {part} of each of {PARTS} parts.")
         rows = (np.arange(PARTS)[:, None] * length + np.arange(count)).ravel()
     return dataclasses.replace(data.rows(rows), name=f"{data.name}-{part}")
+
+
+def trajectory_subset(data: Transitions, share: str, *, seed: int) -> Transitions:
+    """Whole episodes drawn at random without replacement, in their logged order: "5%" or "25%" of COG's (figure 4)."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%", share)
+    fraction = float(found[1]) / 100 if found else 0.0
+    if not 0 < fraction <= 1:
+        raise UserError(f"{share!r} is no share of the trajectories; write a percentage, such as 5% or 25%.")
+    numbers = np.unique(data.episodes)
+    chosen = np.random.default_rng(seed).choice(numbers, size=max(1, round(fraction * len(numbers))), replace=False)
+    rows = np.flatnonzero(np.isin(data.episodes, chosen))
+    return dataclasses.replace(data.rows(rows), name=f"{data.name}-{share}")

@@ -55,6 +55,11 @@ def _make(gymnasium: Any, name: str) -> gymnasium.Env:
         return kitchen_world(rest, TASKS[f"kitchen-{rest}"].limit)
     if name == "ant/d4rl":
         return _ant_of_d4rl(gymnasium)
+    if kind == "drawers":
+        _import("mujoco", name, "mujoco")
+        from dr3.envs.drawers import register_drawers
+
+        register_drawers()
     identity, brace, arguments = name.partition("{")
     try:
         settings = json.loads(brace + arguments) if brace else {}

@@ -1,0 +1,175 @@
+"""`dr3 data collect …`: making data by acting."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dr3.cli.parsing import Count, dispatch, parse
+
+if TYPE_CHECKING:
+    from dr3.data import Transitions
+
+LINES = """\
+       dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
+       dr3 data collect sac --env WORLD --steps N --out FILE.npz [--cuts medium expert … --seed N …]
+       dr3 data collect maze --env MAZE --kind play|diverse --steps N --out FILE [--seed N …]
+       dr3 data collect drawers --task TASK --out FOLDER [--episodes N …]"""
+
+EXAMPLES = """\
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
+
+dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.npz --cuts random medium medium-replay
+
+dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
+
+dr3 data collect drawers --task drawers/closed --episodes 500 --out closed"""
+
+USAGE = f"usage:\n{LINES}\n\nexamples:\n\n{EXAMPLES}"
+
+
+@dataclass(frozen=True)
+class CollectDQN:
+    """Where to act, how long, and where the replay goes."""
+
+    env: str
+    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders."""
+
+    out: Path
+    """The file (.npz). Stopped or killed, the same command goes on."""
+
+    steps: Count = 1_000_000
+    """Steps of the agent."""
+
+    seed: int = 0
+    """Another seed, another replay."""
+
+
+@dataclass(frozen=True)
+class CollectSAC:
+    """Where to act, how long, and where the replay goes."""
+
+    env: str
+    """A Gymnasium id with continuous actions: Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, …"""
+
+    out: Path
+    """The file (.npz). Stopped or killed, the same command goes on."""
+
+    steps: Count = 300_000
+    """Steps of the agent, each with an update after the first ones."""
+
+    seed: int = 0
+    """Another seed, another replay."""
+
+    cuts: tuple[str, ...] = ()
+    """D4RL's other kinds of data, each in a file beside it (OUT-medium.npz): random, medium, expert, medium-replay,
+    medium-expert."""
+
+    cut_steps: Count = 100_000
+    """Steps of each of those."""
+
+
+@dataclass(frozen=True)
+class CollectMaze:
+    """Follow waypoints through a maze, with noise, and keep what happened: ways that a method must put together."""
+
+    env: str
+    """pointmaze/umaze, pointmaze/medium or pointmaze/large."""
+
+    out: Path
+    """The file (.npz, .hdf5). Stopped or killed, the same command goes on."""
+
+    steps: Count = 100_000
+    """Steps of the point."""
+
+    kind: Literal["play", "diverse"] = "diverse"
+    """Between a few hand-picked places, or between any two."""
+
+    seed: int = 0
+    """Another seed, other ways."""
+
+    noise: float = 0.5
+    """Standard deviation of what is added to every action."""
+
+
+@dataclass(frozen=True)
+class CollectDrawers:
+    """Scripted episodes in front of the drawers: prior.npz (no rewards), task.npz, and how often scripts succeeded."""
+
+    task: str
+    """drawers/blocked-by-drawer, drawers/blocked-by-object or drawers/closed."""
+
+    out: Path
+    """The folder for both files. Stopped or killed, the same command goes on."""
+
+    episodes: Count = 500
+    """Episodes of each skill."""
+
+    steps: int = 40
+    """Steps of each episode."""
+
+    seed: int = 0
+    """Another seed, other episodes."""
+
+    workers: int | None = None
+    """Processes; by default one for each core. The data does not depend on it."""
+
+
+def main(arguments: list[str]) -> int:
+    agents = {"dqn": _dqn, "sac": _sac, "maze": _maze, "drawers": _drawers}
+    return dispatch("dr3 data collect", agents, USAGE, arguments)
+
+
+def _dqn(arguments: list[str]) -> int:
+    from dr3.collect.online_dqn import MINATAR_DQN, Schedule
+    from dr3.collect.replay import collect_dqn
+    from dr3.methods import DQN
+
+    parts: list[Any] = [("run", CollectDQN), ("schedule", Schedule), ("method", DQN, field(default=MINATAR_DQN))]
+    whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
+    about = "Train a DQN online, in one compiled program, and keep all that it saw: its replay."
+    chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
+    options = dataclasses.asdict(chosen.run)
+    data = collect_dqn(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
+    return _say(data, chosen.run.out)
+
+
+def _sac(arguments: list[str]) -> int:
+    from dr3.collect.online_sac import Schedule
+    from dr3.collect.sac_replay import collect_sac
+    from dr3.methods import SAC
+
+    parts: list[Any] = [("run", CollectSAC), ("schedule", Schedule), ("method", SAC)]
+    whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
+    about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
+    chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)
+    options = dataclasses.asdict(chosen.run)
+    data = collect_sac(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
+    return _say(data, chosen.run.out)
+
+
+def _maze(arguments: list[str]) -> int:
+    options = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
+
+    from dr3.collect.maze import collect_maze
+
+    return _say(collect_maze(**dataclasses.asdict(options)), options.out)
+
+
+def _drawers(arguments: list[str]) -> int:
+    about = CollectDrawers.__doc__ or ""
+    options = parse(CollectDrawers, arguments, prog="dr3 data collect drawers", description=about)
+
+    from dr3.collect.drawers import collect_drawers
+
+    measured = collect_drawers(**dataclasses.asdict(options))
+    print("How often the scripts succeeded:", *(f"  {one}" for one in measured), sep="\n")
+    print(f"prior.npz, without rewards, and task.npz are in {options.out}")
+    return 0
+
+
+def _say(data: Transitions, out: Path) -> int:
+    print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {out}")
+    return 0

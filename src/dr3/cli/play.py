@@ -1,0 +1,47 @@
+"""`dr3 play WORLD …`"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from dr3.cli.parsing import parse
+
+EXAMPLES = """\
+examples:
+
+dr3 play drawers/blocked-by-drawer --policy scripted --out solved.gif
+
+dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif"""
+
+
+@dataclass(frozen=True)
+class Play:
+    """One episode of a policy, written as a GIF."""
+
+    world: Annotated[str, tyro.conf.Positional]
+    """drawers/blocked-by-drawer, drawers/blocked-by-object, drawers/closed, drawers/open, or a Gymnasium id."""
+
+    policy: str = "random"
+    """random, scripted (in the drawers), or what a run has learned: RUN@STEP, or RUN@STEP:MEMBER."""
+
+    out: Path | None = None
+    """The file (.gif); by default it is called after the world."""
+
+    seed: int = 0
+    """Another seed, another episode."""
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(Play, arguments, prog="dr3 play", description=f"{Play.__doc__}\n\n{EXAMPLES}")
+
+    from dr3.collect.film import film, write_gif
+
+    out = options.out or Path(f"{options.world.replace('/', '-')}.gif")
+    played = film(options.world, options.policy, seed=options.seed)
+    write_gif(out, played.frames, played.frames_per_second)
+    print(f"{len(played.frames) - 1} steps with a return of {played.total:g} are in {out}")
+    return 0

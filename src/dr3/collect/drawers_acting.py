@@ -1,0 +1,75 @@
+"""Acting scripted episodes in front of the drawers: the work of one process, which needs no JAX."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.collect.drawers_policies import act
+from dr3.collect.drawers_skills import GRASP, PRIOR, Skill
+from dr3.envs.drawers import DrawersEnv
+
+KINDS = ("prior", "task")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some episodes of one file, by number."""
+
+    task: str
+    kind: str
+    seed: int
+    steps: int
+    first: int
+    count: int
+    path: Path
+
+
+def skills_of(task: str, kind: str) -> tuple[Skill, ...]:
+    """Those that a file is made of; episode n is of the skill n modulo their number."""
+    return PRIOR[task] if kind == "prior" else (GRASP,)
+
+
+def act_part(part: Part) -> Part:
+    """Act a part's episodes and write them; whole or not at all."""
+    skills = skills_of(part.task, part.kind)
+    worlds = {skill.start: DrawersEnv(skill.start) for skill in skills}
+    acted = []
+    for number in range(part.first, part.first + part.count):
+        skill = skills[number % len(skills)]
+        stream = np.random.SeedSequence((part.seed, KINDS.index(part.kind), number))
+        acted.append(_act_episode(worlds[skill.start], skill, part.steps, stream))
+    for world in worlds.values():
+        world.close()
+    columns: dict[str, Any] = {name: np.stack([episode[name] for episode in acted]) for name in acted[0]}
+    beside = part.path.with_name(f".{part.path.name}.{os.getpid()}")
+    with beside.open("wb") as file:
+        np.savez(file, **columns)
+    beside.replace(part.path)
+    return part
+
+
+def _act_episode(
+    world: DrawersEnv, skill: Skill, steps: int, stream: np.random.SeedSequence
+) -> dict[str, NDArray[Any]]:
+    random = np.random.default_rng(stream)
+    observation, _ = world.reset(seed=int(stream.generate_state(1)[0]))
+    script = skill.script(world.scene, random)
+    frames, actions, rewards, infos = [observation], [], [], []
+    for _ in range(steps):
+        actions.append(act(script, random))
+        observation, reward, _, _, info = world.step(actions[-1])
+        frames.append(observation)
+        rewards.append(reward)
+        infos.append(info)
+    return {
+        "frames": np.stack(frames),
+        "actions": np.stack(actions),
+        "rewards": np.array(rewards, np.float32),
+        "succeeded": np.array(skill.succeeded(infos)),
+    }

@@ -1,0 +1,107 @@
+"""`dr3 play`: an episode of a policy as a moving picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+Act = Callable[[NDArray[Any]], Any]  # from one observation to an action
+
+
+@dataclass(frozen=True)
+class Film:
+    """What one episode looked like, and what it brought."""
+
+    frames: list[NDArray[np.uint8]]  # (height, width, 3), one more than steps
+    frames_per_second: float
+    total: float  # plain sum of rewards
+
+
+def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
+    """One episode in a Gymnasium world that can be drawn.
+
+    `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
+    `RUN@STEP` or `RUN@STEP:MEMBER`.
+    """
+    env = _make(world)
+    observation, _ = env.reset(seed=seed)
+    act = _policy(policy, world, env, seed)
+    frames, total, over = [np.asarray(env.render())], 0.0, False
+    while not over:
+        observation, reward, terminal, cut, _ = env.step(act(observation))
+        frames.append(np.asarray(env.render()))
+        total, over = total + float(reward), terminal or cut
+    speed = float(env.metadata.get("render_fps", 10))
+    env.close()
+    return Film(frames, speed, total)
+
+
+def write_gif(path: str | Path, frames: Sequence[NDArray[np.uint8]], frames_per_second: float) -> None:
+    """The last frame stays for a second."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError:
+        raise UserError("Writing a GIF needs pillow: pip install 'dr3[mujoco]'.") from None
+    path = Path(path)
+    if path.suffix.lower() != ".gif":
+        raise UserError(f"{path}: a moving picture is written as .gif; give the file that ending.")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: the folder it should be written to does not exist.")
+    first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
+    pause = max(20, round(1000 / frames_per_second))  # what is shorter, viewers show slowly
+    first.save(path, save_all=True, append_images=rest, duration=[pause] * len(rest) + [1000], loop=0)
+
+
+def _make(world: str) -> gymnasium.Env:
+    try:
+        import gymnasium
+    except ModuleNotFoundError:
+        raise UserError(f"Playing in {world} needs Gymnasium: pip install 'dr3[envs]'.") from None
+    from dr3.envs.drawers_camera import draw_without_screen
+
+    draw_without_screen()
+    if world.startswith("drawers/"):
+        from dr3.envs.drawers import DrawersEnv
+
+        return DrawersEnv(world, render_mode="rgb_array")
+    try:
+        return gymnasium.make(world, render_mode="rgb_array")
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+        raise UserError(f"There is no world {world!r} that can be drawn ({error}).") from None
+
+
+def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
+    if policy == "random":
+        env.action_space.seed(seed)
+        return lambda observation: env.action_space.sample()
+    if policy == "scripted":
+        return _scripted(world, env, seed)
+    from dr3.training import Runs
+    from dr3.training.evaluation import Policy
+    from dr3.training.start import Start
+
+    start = Start.read(policy)
+    runs = Runs(start.run)
+    learned = Policy(runs.members[start.member].method, start.critic, runs.spec.observation_shape)
+    return lambda observation: learned(np.asarray(observation)[None])[0]
+
+
+def _scripted(world: str, env: Any, seed: int) -> Act:
+    if not world.startswith("drawers/"):
+        raise UserError(f"There is no scripted policy for {world}; there are for the drawers.")
+    from dr3.collect.drawers_policies import act
+    from dr3.collect.drawers_skills import solve
+
+    random = np.random.default_rng(seed)
+    script = solve(world, env.scene, random)
+    return lambda observation: act(script, random)

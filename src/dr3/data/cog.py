@@ -1,0 +1,134 @@
+"""The original COG files (Singh et al., 2020): a pickled array of trajectories in a .npy file.
+
+A trajectory is a dict of lists: `observations` and `next_observations` (dicts with an `image`, height x width x 3
+bytes), `actions`, `rewards`, `terminals`; what else there is (`agent_infos`, `env_infos`) is not used. A pickle can run
+any program, so it is loaded only when the caller says so, and even then only numbers are: a file that names anything
+but numpy's arrays is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.assemble import assemble
+from dr3.data.checks import refuse
+from dr3.data.frames import Frames
+from dr3.data.transitions import Transitions
+
+FIELDS = ("observations", "next_observations", "actions", "rewards", "terminals")
+# Old numpy calls its inside numpy.core, new numpy numpy._core.
+_NEEDED = {
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("collections", "OrderedDict"),
+    ("_codecs", "encode"),  # how bytes are spelled in the oldest protocols
+}
+
+
+class _Numbers(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        module = module.replace("numpy.core", "numpy._core")
+        if (module, name) not in _NEEDED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return super().find_class(module, name)
+
+
+def read_cog(path: str | os.PathLike[str], *, discount: float = 0.99, allow_pickle: bool = False) -> Transitions:
+    """Read a COG file. Frames are stored once; a trajectory that does not end in a terminal ends in a time-out.
+
+    Whether it is prior or task data the file does not say; `dr3.data.without_rewards` makes it prior data.
+    """
+    path = Path(path)
+    source = str(path)
+    if not path.is_file():
+        refuse(source, "there is no such file.")
+    if not allow_pickle:
+        refuse(
+            source,
+            "COG's files are pickles, which could run any program; if you trust this one, turn it into a plain file "
+            f"once: dr3 data convert {path.name} {path.stem}.npz --allow-pickle.",
+        )
+    warnings.warn(f"{source} is a pickle: load it only if you trust where it comes from.", stacklevel=2)
+    trajectories = _trajectories(path)
+    for number, trajectory in enumerate(trajectories):
+        _check(source, number, trajectory)
+    frames, now, following = _frames(source, trajectories)
+    lengths = [len(trajectory["rewards"]) for trajectory in trajectories]
+    terminals = np.concatenate([np.ravel(trajectory["terminals"]) for trajectory in trajectories]).astype(np.bool_)
+    last = np.zeros(len(terminals), np.bool_)
+    last[np.cumsum(lengths) - 1] = True
+    columns = {
+        "observations": Frames(frames, now),
+        "next_observations": Frames(frames, following),
+        "actions": np.concatenate([np.asarray(one["actions"], np.float32) for one in trajectories]),
+        "rewards": np.concatenate([np.ravel(one["rewards"]) for one in trajectories]).astype(np.float32),
+        "terminals": terminals & last,  # a flag inside a trajectory ended nothing: the script went on
+        "timeouts": last & ~terminals,
+        "episodes": np.repeat(np.arange(len(lengths)), lengths),
+    }
+    return assemble(columns, source=source, name=path.stem, discount=discount)
+
+
+def _trajectories(path: Path) -> list[dict[str, Any]]:
+    source = str(path)
+    with path.open("rb") as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = header(file)
+        except ValueError:
+            refuse(source, "this is not a .npy file.")
+        if dtype != np.dtype(object) or len(shape) != 1:
+            refuse(source, f"it holds {dtype} of shape {shape}, but a COG file is a row of trajectories.")
+        try:
+            return list(_Numbers(file).load())
+        except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, TypeError, ValueError) as error:
+            refuse(source, f"its pickle is damaged, or holds more than numbers ({error}).")
+
+
+def _check(source: str, number: int, trajectory: Any) -> None:
+    if not isinstance(trajectory, dict):
+        refuse(source, f"trajectory {number} is not a dict.")
+    for field in FIELDS:
+        if field not in trajectory:
+            refuse(source, f"trajectory {number} has no '{field}'; it needs {', '.join(FIELDS)}.")
+    lengths = {field: len(trajectory[field]) for field in FIELDS}
+    if len(set(lengths.values())) > 1 or 0 in lengths.values():
+        refuse(source, f"trajectory {number} has fields of different or no length: {lengths}.")
+
+
+def _frames(
+    source: str, trajectories: list[dict[str, Any]]
+) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32]]:
+    """Every image once, and where each row finds its s and its s'."""
+    stored: list[NDArray[np.uint8]] = []
+    now, following = [], []
+    for number, trajectory in enumerate(trajectories):
+        for step, observation in enumerate(trajectory["observations"]):
+            image = _image(source, number, step, observation)
+            # Usually the s' of the step before is this very image.
+            if step == 0 or not np.array_equal(stored[-1], image):
+                stored.append(image)
+            now.append(len(stored) - 1)
+            stored.append(_image(source, number, step, trajectory["next_observations"][step]))
+            following.append(len(stored) - 1)
+    if any(image.shape != stored[0].shape for image in stored):
+        refuse(source, "its images are not all of one size.")
+    return np.stack(stored), np.array(now, np.int32), np.array(following, np.int32)
+
+
+def _image(source: str, number: int, step: int, observation: Any) -> NDArray[np.uint8]:
+    image = np.asarray(observation["image"] if isinstance(observation, dict) and "image" in observation else None)
+    if image.dtype != np.uint8 or image.ndim != 3:
+        refuse(source, f"step {step} of trajectory {number} has no 'image' of height x width x 3 bytes.")
+    return image

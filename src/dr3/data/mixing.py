@@ -1,0 +1,82 @@
+"""Tables put together: COG learns from prior data, whose rewards are set to zero, and task data, as from one log."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from dr3.data.frames import Frames, Observations, compact
+from dr3.data.transitions import Transitions
+from dr3.errors import UserError
+
+_COLUMNS = ("actions", "rewards", "terminals", "timeouts", "next_actions", "next_action_known", "returns")
+
+
+def without_rewards(table: Transitions) -> Transitions:
+    """The same steps with every reward, and so every return, 0."""
+    nothing = np.zeros(len(table), np.float32)
+    return dataclasses.replace(table, rewards=nothing, returns=nothing)
+
+
+def concatenate(tables: Sequence[Transitions]) -> Transitions:
+    """The rows of all tables, one table after the other; episodes are numbered anew.
+
+    They must agree in the shape and type of observations, in the actions, and in the discount of their returns. The
+    world is kept where all agree on it; the policies that logged (`next_behavior`) where all tables hold theirs.
+    """
+    first = tables[0]
+    for other in tables[1:]:
+        _check_alike(first, other)
+    observations, next_observations = _observations(tables)
+    numbered, behind = [], 0
+    for table in tables:
+        _, numbers = np.unique(table.episodes, return_inverse=True)
+        numbered.append(numbers + behind)
+        behind += int(numbers.max()) + 1
+    behaviors = [table.next_behavior for table in tables if table.next_behavior is not None]
+    return dataclasses.replace(
+        first,
+        observations=observations,
+        next_observations=next_observations,
+        episodes=np.concatenate(numbered).astype(np.int32),
+        next_behavior=np.concatenate(behaviors) if len(behaviors) == len(tables) else None,
+        name="+".join(table.name for table in tables),
+        world=first.world if all(table.world == first.world for table in tables) else None,
+        source=None,
+        **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
+    )
+
+
+def _check_alike(one: Transitions, other: Transitions) -> None:
+    for what, mine, its in (
+        ("observations", one.observations.shape[1:], other.observations.shape[1:]),
+        ("types of observations", str(one.observations.dtype), str(other.observations.dtype)),
+        ("actions", one.action_space, other.action_space),
+        ("discounts of the returns", one.returns_discount, other.returns_discount),
+    ):
+        if mine != its:
+            raise UserError(f"{one.name} and {other.name} cannot be put together: their {what} are {mine} and {its}.")
+
+
+def _observations(tables: Sequence[Transitions]) -> tuple[Observations, Observations]:
+    """Both columns. Where every table keeps its frames once, so does the whole."""
+    pairs = []
+    for table in tables:
+        now, following = table.observations, table.next_observations
+        if not (isinstance(now, Frames) and isinstance(following, Frames)):
+            break
+        pairs.append(compact(now, following))
+    layouts = {(column.bits, column.stack) for pair in pairs for column in pair}
+    if len(pairs) < len(tables) or len(layouts) > 1:
+        now = np.concatenate([np.asarray(table.observations[:]) for table in tables])
+        return now, np.concatenate([np.asarray(table.next_observations[:]) for table in tables])
+    stored = np.concatenate([now.stored for now, _ in pairs])
+    starts = np.cumsum([0, *(len(now.stored) for now, _ in pairs[:-1])])
+    now, following = (
+        np.concatenate([pair[side].newest + start for pair, start in zip(pairs, starts, strict=True)]).astype(np.int32)
+        for side in (0, 1)
+    )
+    bits, stack = layouts.pop()
+    return Frames(stored, now, bits, stack), Frames(stored, following, bits, stack)
