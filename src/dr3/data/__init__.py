@@ -1,9 +1,9 @@
 """What was logged: readers that make one table, and a look at what is in it."""
 
 from dr3.data.assemble import assemble
+from dr3.data.cog import read_cog
 from dr3.data.convert import WRITERS, write
 from dr3.data.d4rl import read_d4rl, write_d4rl
-from dr3.data.cog import read_cog
 from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
 from dr3.data.dqn_replay_files import write_dqn_replay
@@ -29,17 +29,17 @@ __all__ = [
     "describe",
     "monte_carlo_returns",
     "read",
-    "read_d4rl",
     "read_cog",
+    "read_d4rl",
     "read_dqn_replay",
     "read_minari",
     "read_npz",
     "replay_subset",
     "table",
-    "write",
-    "write_d4rl",
     "trajectory_subset",
     "without_rewards",
+    "write",
+    "write_d4rl",
     "write_dqn_replay",
     "write_minari",
     "write_npz",

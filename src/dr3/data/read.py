@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dr3.data.cog import read_cog
 from dr3.data.d4rl import read_d4rl
 from dr3.data.minari import read_minari
 from dr3.data.minari_files import is_minari
-from dr3.data.cog import read_cog
 from dr3.data.npz import read_npz
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
