@@ -23,7 +23,9 @@ dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
 
-dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz"""
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
+
+dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs"""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,11 @@ class Collect:
     """Where to act, how long, and where the replay goes."""
 
     env: str
-    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders."""
+    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders, or one of
+    Atari's, such as atari/Pong."""
 
     out: Path
-    """The file (.npz). Stopped or killed, the same command goes on."""
+    """The file (.npz); for Atari also a folder, for DQN-replay files. Stopped or killed, the same command goes on."""
 
     steps: Count = 1_000_000
     """Steps of the agent."""
@@ -82,17 +85,23 @@ def _collect(arguments: list[str]) -> int:
     if agent != "dqn":
         raise UserError(f"There is no agent {agent!r} to collect data with; there is dqn.")
 
-    from dr3.collect.online_dqn import MINATAR_DQN, Schedule
-    from dr3.collect.replay import collect_dqn
     from dr3.methods import DQN
 
-    parts: list[Any] = [("run", Collect), ("schedule", Schedule), ("method", DQN, field(default=MINATAR_DQN))]
+    collect: Any
+    if any("atari/" in word and "minatar/" not in word for word in rest):  # other defaults, and other flags
+        from dr3.collect.emulated import ATARI_DQN as defaults
+        from dr3.collect.emulated import AtariSchedule as schedule
+        from dr3.collect.emulated import collect_emulated_dqn as collect
+    else:
+        from dr3.collect.online_dqn import MINATAR_DQN as defaults
+        from dr3.collect.online_dqn import Schedule as schedule
+        from dr3.collect.replay import collect_dqn as collect
+
+    parts: list[Any] = [("run", Collect), ("schedule", schedule), ("method", DQN, field(default=defaults))]
     whole = dataclasses.make_dataclass("CollectDQN", parts, frozen=True)
-    about = "Train a DQN online, in one compiled program, and keep all that it saw: its replay."
+    about = "Train a DQN online and keep all that it saw: its replay. With --env atari/GAME the defaults are Atari's."
     chosen: Any = parse(whole, rest, prog="dr3 data collect dqn", description=about)
     run = chosen.run
-    data = collect_dqn(
-        run.env, steps=run.steps, out=run.out, seed=run.seed, method=chosen.method, schedule=chosen.schedule
-    )
+    data = collect(run.env, steps=run.steps, out=run.out, seed=run.seed, method=chosen.method, schedule=chosen.schedule)
     print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {run.out}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import signal
 import time
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
+from dr3.collect.request import check_request, check_same, note_request
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
@@ -51,20 +51,10 @@ def collect_dqn(
     world = minatar(env) if isinstance(env, str) else env
     path = Path(out)
     schedule.check()
-    method.check()
+    check_request(path, steps=steps, seed=seed, method=method)
     if path.suffix != ".npz":
         raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
-    if path.exists():
-        raise UserError(f"{path} is there already; remove it or choose another name.")
-    if not path.parent.is_dir():
-        raise UserError(f"{path}: the folder it should be written to does not exist.")
-    if not 0 <= seed < 2**32:
-        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
-    if method.batch_size < 1:
-        raise UserError("batch_size must be at least 1: a replay that grows has no whole table to learn from.")
     length = -(-steps // schedule.environments)
-    if length < 1:
-        raise UserError(f"steps must be at least 1, not {steps}.")
     asked = {
         "world": world.name,
         "steps": steps,
@@ -123,18 +113,8 @@ def _run(
 
 def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
     """The newest whole state beside the file, if it is of the same collection."""
-    config = states.folder / "config.json"
-    if not config.exists():
-        states.folder.mkdir(exist_ok=True)
-        config.write_text(json.dumps(asked, indent=2) + "\n")
-        return fresh, []
-    stored = json.loads(config.read_text())
-    for key, value in json.loads(json.dumps(asked)).items():
-        if stored.get(key) != value:
-            raise UserError(
-                f"{states.folder} holds an unfinished collection whose {key} is another ({stored.get(key)!r}, not "
-                f"{value!r}); choose another file, or remove that folder."
-            )
+    check_same(states.folder, asked)
+    note_request(states.folder, asked)
     whole = [step for step in states.steps() if states.whole(step)]
     if not whole:
         return fresh, []

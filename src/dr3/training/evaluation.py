@@ -11,11 +11,14 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3.envs import (
+    ATARI,
     GRIDWORLDS,
     MINATAR,
+    Atari,
     CompiledWorld,
     Gridworld,
     MinAtar,
+    atari,
     expected_return,
     gridworld,
     minatar,
@@ -23,6 +26,7 @@ from dr3.envs import (
 )
 from dr3.errors import UserError
 from dr3.methods import Method
+from dr3.training.emulation import EmulatedRollouts
 from dr3.training.rollouts import play
 
 EVALUATION_STREAM = 4  # beside those of the training loop
@@ -159,14 +163,18 @@ class CompiledRollouts:
         }
 
 
-def evaluator_for(env: str | Gridworld | MinAtar | Evaluator, *, episodes: int = 10) -> Evaluator:
-    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar and anything Gymnasium can make."""
+def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episodes: int = 10) -> Evaluator:
+    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what Gymnasium can make."""
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):
         return CompiledRollouts(env, episodes)
     if isinstance(env, str) and env.startswith("minatar/"):
         return CompiledRollouts(minatar(env), episodes)
+    if isinstance(env, Atari):
+        return EmulatedRollouts(env, episodes)
+    if isinstance(env, str) and env.startswith("atari/"):
+        return EmulatedRollouts(atari(env), episodes)
     if isinstance(env, str):
         return ExactGridworld(gridworld(env)) if env in GRIDWORLDS else _rollouts(env, episodes)
     return env
@@ -180,6 +188,6 @@ def _rollouts(env: str, episodes: int) -> Rollouts:
     try:
         gymnasium.make(env).close()
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join((*GRIDWORLDS, *MINATAR))
+        known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI))
         raise UserError(f"There is no world {env!r}, neither of {known} nor in Gymnasium ({error}).") from None
     return Rollouts(env, episodes)
