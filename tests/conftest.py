@@ -125,3 +125,45 @@ def small_run(tmp_path_factory) -> Path:
 def copied_run(small_run, tmp_path) -> Path:
     """That run, to be changed."""
     return Path(shutil.copytree(small_run, tmp_path / "run"))
+
+
+class Ladder:
+    """Five rungs, on the host: 1 climbs, 0 stays, one move in ten slips. The top pays 3 and is the end; 9 steps are the
+    limit. The first byte of a 2 x 2 frame is the rung and the second the age, both from 1.
+    """
+
+    name, frame_shape, stack, actions = "ladder", (2, 2), 4, 2
+
+    def open(self, copies: int) -> LadderGames:
+        return LadderGames(copies)
+
+
+class LadderGames:
+    def __init__(self, copies: int) -> None:
+        self.copies = copies
+
+    def reset(self, seeds):
+        self.chance = [np.random.default_rng(int(seed)) for seed in seeds]
+        self.rung, self.age = np.zeros(self.copies, np.int64), np.zeros(self.copies, np.int64)
+        return self._frames()
+
+    def step(self, actions):
+        from dr3.envs import Moves
+
+        slips = np.array([chance.random() < 0.1 for chance in self.chance])
+        self.rung, self.age = self.rung + (np.asarray(actions) == 1) * ~slips, self.age + 1
+        top = self.rung == 4
+        return Moves(self._frames(), 3.0 * top, top, (self.age == 9) & ~top)
+
+    def close(self) -> None:
+        pass
+
+    def _frames(self):
+        frames = np.zeros((self.copies, 2, 2), np.uint8)
+        frames[:, 0, 0], frames[:, 0, 1] = self.rung + 1, self.age + 1
+        return frames
+
+
+@pytest.fixture(scope="session")
+def ladder() -> Ladder:
+    return Ladder()

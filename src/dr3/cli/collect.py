@@ -21,6 +21,8 @@ LINES = """\
 EXAMPLES = """\
 dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
 
+dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
+
 dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.npz --cuts random medium medium-replay
 
 dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
@@ -35,10 +37,11 @@ class CollectDQN:
     """Where to act, how long, and where the replay goes."""
 
     env: str
-    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders."""
+    """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders, or one of
+    Atari's, such as atari/Pong."""
 
     out: Path
-    """The file (.npz). Stopped or killed, the same command goes on."""
+    """The file (.npz); for Atari also a folder, for DQN-replay files. Stopped or killed, the same command goes on."""
 
     steps: Count = 1_000_000
     """Steps of the agent."""
@@ -123,16 +126,24 @@ def main(arguments: list[str]) -> int:
 
 
 def _dqn(arguments: list[str]) -> int:
-    from dr3.collect.online_dqn import MINATAR_DQN, Schedule
-    from dr3.collect.replay import collect_dqn
     from dr3.methods import DQN
 
-    parts: list[Any] = [("run", CollectDQN), ("schedule", Schedule), ("method", DQN, field(default=MINATAR_DQN))]
+    collect: Any
+    if any("atari/" in word and "minatar/" not in word for word in arguments):  # other defaults, and other flags
+        from dr3.collect.emulated import ATARI_DQN as defaults
+        from dr3.collect.emulated import AtariSchedule as schedule
+        from dr3.collect.emulated import collect_emulated_dqn as collect
+    else:
+        from dr3.collect.online_dqn import MINATAR_DQN as defaults
+        from dr3.collect.online_dqn import Schedule as schedule
+        from dr3.collect.replay import collect_dqn as collect
+
+    parts: list[Any] = [("run", CollectDQN), ("schedule", schedule), ("method", DQN, field(default=defaults))]
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
-    about = "Train a DQN online, in one compiled program, and keep all that it saw: its replay."
+    about = "Train a DQN online and keep all that it saw: its replay. With --env atari/GAME the defaults are Atari's."
     chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
     options = dataclasses.asdict(chosen.run)
-    data = collect_dqn(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
+    data = collect(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
     return _say(data, chosen.run.out)
 
 

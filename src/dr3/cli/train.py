@@ -50,7 +50,8 @@ class Run:
     """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
 
     env: str = "auto"
-    """Where policies are tried: a gridworld, minatar/GAME, a Gymnasium id, none; auto is where the data came from."""
+    """Where policies are tried: a gridworld, minatar/GAME, atari/GAME, a Gymnasium id, none; auto is where the data
+    came from."""
 
     episodes: int = 10
     """Episodes of each try, where it is by episodes."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from dr3.collect.drawers_acting import KINDS, Part, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
+from dr3.collect.unfinished import begin_or_continue
 from dr3.cores import available_cores
 from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.errors import UserError
@@ -66,7 +67,7 @@ def collect_drawers(
     _check(task, folder, episodes, steps, seed, workers)
     asked = {"task": task, "episodes": episodes, "steps": steps, "seed": seed}
     unfinished = folder / "unfinished"
-    _resume(unfinished, asked)
+    begin_or_continue(unfinished, asked)
     parts = [part for kind in KINDS for part in _parts(unfinished, kind, asked)]
     _act_all(parts, workers or available_cores(), f"scripts in {task}", progress)
     measured = []
@@ -93,21 +94,6 @@ def _check(task: str, folder: Path, episodes: int, steps: int, seed: int, worker
     for kind in KINDS:
         if (folder / f"{kind}.npz").exists() and not (folder / "unfinished").exists():
             raise UserError(f"{folder / kind}.npz is there already; remove it or choose another folder.")
-
-
-def _resume(unfinished: Path, asked: dict[str, Any]) -> None:
-    """Refuse to go on with parts of another collection."""
-    config = unfinished / "config.json"
-    if not config.exists():
-        unfinished.mkdir(parents=True, exist_ok=True)
-        config.write_text(json.dumps(asked, indent=2) + "\n")
-    stored = json.loads(config.read_text())
-    for key, value in asked.items():
-        if stored.get(key) != value:
-            raise UserError(
-                f"{unfinished} holds a collection whose {key} is another ({stored.get(key)!r}, not {value!r}); choose "
-                "another folder, or remove that one."
-            )
 
 
 def _parts(unfinished: Path, kind: str, asked: dict[str, Any]) -> Iterator[Part]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
-from dr3.collect.unfinished import begin_or_continue, check_target
+from dr3.collect.unfinished import begin_or_continue, check_online
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
@@ -51,17 +51,10 @@ def collect_dqn(
     world = minatar(env) if isinstance(env, str) else env
     path = Path(out)
     schedule.check()
-    method.check()
+    check_online(path, steps=steps, seed=seed, method=method)
     if path.suffix != ".npz":
         raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
-    check_target(path)
-    if not 0 <= seed < 2**32:
-        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
-    if method.batch_size < 1:
-        raise UserError("batch_size must be at least 1: a replay that grows has no whole table to learn from.")
     length = -(-steps // schedule.environments)
-    if length < 1:
-        raise UserError(f"steps must be at least 1, not {steps}.")
     asked = {
         "world": world.name,
         "steps": steps,

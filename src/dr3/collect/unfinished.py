@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from dr3.errors import UserError
+from dr3.methods import DQN
 
 
 def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
     """Make the folder and write down what is collected; one that is there must be of the same collection."""
     config = folder / "config.json"
     if not config.exists():
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         config.write_text(json.dumps(asked, indent=2) + "\n")
         return
     stored = json.loads(config.read_text())
@@ -31,3 +32,15 @@ def check_target(path: Path) -> None:
         raise UserError(f"{path} is there already; remove it or choose another name.")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
+
+
+def check_online(path: Path, *, steps: int, seed: int, method: DQN) -> None:
+    """What an agent that learns while it acts can begin with."""
+    check_target(path)
+    method.check()
+    if not 0 <= seed < 2**32:
+        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
+    if method.batch_size < 1:
+        raise UserError("batch_size must be at least 1: a replay that grows has no whole table to learn from.")
+    if steps < 1:
+        raise UserError(f"steps must be at least 1, not {steps}.")

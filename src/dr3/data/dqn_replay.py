@@ -19,6 +19,7 @@ from dr3.data.dqn_replay_files import STACK, Checkpoint, checkpoint_numbers, map
 from dr3.data.frames import Frames
 from dr3.data.subsets import PARTS, ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
+from dr3.envs import ATARI
 from dr3.errors import UserError
 
 CACHE = ".dr3-cache"
@@ -40,8 +41,11 @@ def read_dqn_replay(
     """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
 
     "1%" is the first hundredth of the rows of each file; "first-10%" is five files of fifty, whole. Only what is asked
-    for is unpacked, into `cache` (by default a hidden folder beside the files). The format does not say how many
-    actions there are: `num_actions` does, or the largest one that was taken.
+    for is unpacked, into `cache` (by default a hidden folder beside the files).
+
+    The format says neither which game it is nor how many actions that has. A folder inside one that is named after a
+    game of the paper (Pong/1/replay_logs, as the public replays) is taken to be of it; else `num_actions` says how many
+    there are, or the largest one that was taken.
 
     A row is a transition if none of the stack - 1 rows before it is a terminal (it would be padding), they are all
     there, and so is the row of its s'. Where rows are left out, an episode is cut: its last transition is a time-out.
@@ -64,7 +68,8 @@ def read_dqn_replay(
         refuse(str(folder), "none of its rows has a whole stack of frames and a next frame.")
     actions = np.concatenate([file.actions for file in files])
     rewards = np.concatenate([file.rewards for file in files])[rows]
-    space = DiscreteActions(num_actions or int(actions.max()) + 1)
+    world = next((f"atari/{part}" for part in reversed(folder.resolve().parts) if f"atari/{part}" in ATARI), None)
+    space = DiscreteActions(num_actions or ATARI.get(world or "") or int(actions.max()) + 1)
     if actions.min() < 0 or actions.max() >= space.count:
         raise UserError(
             f"{folder}: its actions go from {actions.min()} to {actions.max()}, beyond {space.count} actions."
@@ -89,6 +94,7 @@ def read_dqn_replay(
         action_space=space,
         returns_discount=discount,
         name=folder.name if part is None else f"{folder.name}-{part}",
+        world=world,
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
+from dr3.data.frames import Frames
 
 STACK = 4
 STORED: dict[str, Any] = {"observation": np.uint8, "action": np.int32, "reward": np.float32, "terminal": np.uint8}
@@ -103,7 +104,7 @@ def mapped_frames(folder: Path, files: list[Checkpoint], cache: Path) -> NDArray
 def write_dqn_replay(
     folder: str | os.PathLike[str],
     *,
-    frames: NDArray[np.uint8],
+    frames: NDArray[np.uint8] | Frames,
     actions: NDArray[np.integer],
     rewards: NDArray[np.floating],
     terminals: NDArray[np.bool_],

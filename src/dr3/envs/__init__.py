@@ -1,6 +1,8 @@
 """The worlds. What needs Gymnasium is imported from its own file, so that the rest works without it."""
 
+from dr3.envs.atari import ATARI, Atari, atari
 from dr3.envs.compiled import CompiledWorld, Step
+from dr3.envs.emulated import EmulatedWorld, Games, Moves
 from dr3.envs.gridworld import ACTION_NAMES, GRIDWORLDS, Gridworld, gridworld
 from dr3.envs.gridworld_policies import BEHAVIORS, behavior_policy, mixed_policy, optimal_policy
 from dr3.envs.mazes import MAZES, Maze
@@ -12,18 +14,24 @@ from dr3.envs.worlds import WORLDS, make_world
 
 __all__ = [
     "ACTION_NAMES",
+    "ATARI",
     "BEHAVIORS",
     "GRIDWORLDS",
     "MAZES",
     "MINATAR",
     "TASKS",
     "WORLDS",
+    "Atari",
     "CompiledWorld",
+    "EmulatedWorld",
+    "Games",
     "Gridworld",
     "Maze",
     "MinAtar",
+    "Moves",
     "Step",
     "Task",
+    "atari",
     "behavior_policy",
     "expected_return",
     "find_task",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dr3.envs.atari import ATARI
 from dr3.envs.gridworld import GRIDWORLDS
 from dr3.envs.mazes import MAZES
 from dr3.envs.minatar import MINATAR
@@ -69,7 +70,7 @@ def _make(gymnasium: Any, name: str) -> gymnasium.Env:
     except gymnasium.error.DependencyNotInstalled:
         raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join((*GRIDWORLDS, *MINATAR, *WORLDS))
+        known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS))
         raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
 
 

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from dr3.envs import (
     GRIDWORLDS,
+    Atari,
     CompiledWorld,
     Gridworld,
     MinAtar,
+    atari,
     expected_return,
     find_task,
     gridworld,
@@ -24,6 +26,7 @@ from dr3.envs import (
 )
 from dr3.errors import UserError
 from dr3.methods import Method
+from dr3.training.emulation import EmulatedRollouts
 from dr3.training.rollouts import play
 from dr3.training.side_by_side import play_side_by_side
 
@@ -160,14 +163,18 @@ class CompiledRollouts:
         }
 
 
-def evaluator_for(env: str | Gridworld | MinAtar | Evaluator, *, episodes: int = 10) -> Evaluator:
-    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar and in what `make_world` knows."""
+def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episodes: int = 10) -> Evaluator:
+    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what `make_world` knows."""
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):
         return CompiledRollouts(env, episodes)
     if isinstance(env, str) and env.startswith("minatar/"):
         return CompiledRollouts(minatar(env), episodes)
+    if isinstance(env, Atari):
+        return EmulatedRollouts(env, episodes)
+    if isinstance(env, str) and env.startswith("atari/"):
+        return EmulatedRollouts(atari(env), episodes)
     if isinstance(env, str):
         if env in GRIDWORLDS:
             return ExactGridworld(gridworld(env))

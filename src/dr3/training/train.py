@@ -10,7 +10,7 @@ from typing import Literal
 import jax
 
 from dr3.data.transitions import Transitions
-from dr3.envs import Gridworld, MinAtar
+from dr3.envs import Atari, Gridworld, MinAtar
 from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
@@ -33,7 +33,7 @@ def train(
     steps: int,
     seeds: int | Sequence[int] = 1,
     init_from: str | None = None,
-    env: str | Gridworld | MinAtar | Evaluator | Literal["auto"] | None = "auto",
+    env: str | Gridworld | MinAtar | Atari | Evaluator | Literal["auto"] | None = "auto",
     episodes: int = 10,
     out: str | Path | None = None,
     metrics_every: int | None = None,
@@ -48,12 +48,13 @@ def train(
     `init_from` (`RUN@STEP` or `RUN@STEP:MEMBER`) lets every member start from a critic that another run has learned,
     with a target network equal to it and a fresh optimizer; by default all start from random weights.
 
-    `env` is where policies are tried: a gridworld's name (exact values), a game of MinAtar (`minatar/breakout`), a
-    Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the data came from. `out` is
-    the run folder, by default one under `runs/` whose name follows from the configuration. Metrics are taken every
-    `metrics_every` updates (default: 100 times), policies are tried and critics saved every `evaluate_every` updates
-    (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a second's worth; results do
-    not depend on it. At least every `save_every` seconds (default: 30) and a chunk there is a state to resume from.
+    `env` is where policies are tried: a gridworld's name (exact values), a game of MinAtar (`minatar/breakout`) or of
+    Atari (`atari/Pong`), a Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the
+    data came from. `out` is the run folder, by default one under `runs/` whose name follows from the configuration.
+    Metrics are taken every `metrics_every` updates (default: 100 times), policies are tried and critics saved every
+    `evaluate_every` updates (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a
+    second's worth; results do not depend on it. At least every `save_every` seconds (default: 30) and a chunk there is
+    a state to resume from.
 
     `data_on` says where the table is: on the "device", or on the "host", which then gathers batches ahead of their use
     (so memory-mapped files are never in memory as a whole); "auto" chooses by its size. Results do not depend on it.
