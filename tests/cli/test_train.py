@@ -109,6 +109,10 @@ def test_cql_goes_by_the_actions_of_the_data(asked, dr3, file, tmp_path, logged_
     assert isinstance(asked(f"train cql --data={tmp_path / 'continuous.npz'}")[1], ContinuousCQL)
     assert isinstance(asked(f"train cql --data {file}")[1], CQL)
     assert "dr3 train continuous-cql --help" in " ".join(dr3("train cql --help")[1].split())
+
+
+def test_a_method_for_other_actions_is_told(dr3, tmp_path, logged_continuous):
+    write_npz(tmp_path / "continuous.npz", logged_continuous)
     code, _, err = dr3(f"train dqn --data {tmp_path / 'continuous.npz'} --out {tmp_path / 'run'}")
     assert code == 2
     assert "use continuous-cql (ContinuousCQL), sac, brac or bc" in err
@@ -154,7 +158,7 @@ def test_train_alone_lists_the_methods(dr3):
         ("trian dqn", "There is no command 'trian'; there are train, "),
         (
             "train dqm --data grid16smoothobs",
-            "There is no method 'dqm'; there are cql, dqn, rem, sarsa, ",
+            "There is no method 'dqm'; there are bc, brac, continuous-cql, cql, ",
         ),
         ("train --data grid16smoothobs", "dr3 train needs a method first"),
         ("train dqn --data grid17", "There is no data 'grid17': it is neither a file nor one of the worlds"),

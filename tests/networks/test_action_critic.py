@@ -61,3 +61,9 @@ def test_actions_go_to_the_unit_range_and_back():
     plain = dataclasses.replace(agent, low=-1.0, high=1.0)
     np.testing.assert_array_equal(plain.to_unit(odd), odd)  # ±1 changes nothing, to the last bit
     np.testing.assert_array_equal(plain.to_range(odd), odd)
+
+
+def test_no_array_is_weakly_typed():
+    """One that is changes its type in the first update: every compiled loop would be compiled again, twice."""
+    build = lambda key: ActorCritic.create((3,), 2, hidden=(4, 4), policy_hidden=(4,), low=-1.0, high=1.0, key=key)  # noqa: E731
+    assert not any(leaf.weak_type for leaf in jax.tree.leaves(jax.eval_shape(build, KEY)))

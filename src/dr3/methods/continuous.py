@@ -77,7 +77,7 @@ class ContinuousMethod:
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
 
     hidden: tuple[int, ...] = (256, 256)
-    """Widths of the critics' dense layers; the last one is the width of the features."""
+    """Widths of the dense layers of the critics; the last one is the width of the features."""
 
     policy_hidden: tuple[int, ...] = (256, 256)
     """Widths of the policy's dense layers."""
