@@ -6,13 +6,13 @@ import json
 
 import numpy as np
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.paper.gridworlds import _carried
 
 
 def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run(["demo", "--smoke", "--out", "demo", "--json", "copy.json"]) == 0
+    assert invoke(["demo", "--smoke", "--out", "demo", "--json", "copy.json"]) == 0
     folder = tmp_path / "demo" / "8x8-40"
     record = json.loads((tmp_path / "copy.json").read_text())
     assert record == json.loads((folder / "findings.json").read_text())

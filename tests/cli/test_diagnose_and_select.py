@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect import load
 from dr3.methods import DQN
 from dr3.training import train
@@ -19,11 +19,11 @@ def folder(tmp_path_factory):
 
 
 def test_the_exit_code_is_the_health(folder, capsys):
-    code = run(["diagnose", str(folder), "--json"])
+    code = invoke(["diagnose", str(folder), "--json"])
     record = json.loads(capsys.readouterr().out)
     assert code == (0 if record["healthy"] else 1)
     assert record["members"][0]["member"] == "dqn"
-    assert run(["diagnose", str(folder), "--held-out", "grid16smoothobs:size=16:seed=2"]) == code
+    assert invoke(["diagnose", str(folder), "--held-out", "grid16smoothobs:size=16:seed=2"]) == code
     assert "32 rows, checkpoints 0 to 4" in capsys.readouterr().out
 
 
@@ -31,28 +31,30 @@ def test_an_ill_run_is_exit_code_1(folder, tmp_path, capsys):
     method = DQN(hidden=(4,), batch_size=8, discount=0.9, learning_rate=100.0)
     data = load("grid16smoothobs:size=32", discount=0.9)
     train(data, method, steps=30, out=tmp_path / "ill", evaluate_every=10, progress=False)
-    assert run(["diagnose", str(tmp_path / "ill")]) == 1
+    assert invoke(["diagnose", str(tmp_path / "ill")]) == 1
     assert "Try:" in capsys.readouterr().out
 
 
 def test_layers_make_a_picture(folder, tmp_path, capsys):
-    assert run(["diagnose", str(folder), "--layers", "--out", str(tmp_path / "layers.png")]) == 0
+    assert invoke(["diagnose", str(folder), "--layers", "--out", str(tmp_path / "layers.png")]) == 0
     assert (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
-    assert run(["diagnose", str(folder), "--layers", "--replace", "fresh", "--json"]) == 0
+    assert invoke(["diagnose", str(folder), "--layers", "--replace", "fresh", "--json"]) == 0
     record = json.loads(capsys.readouterr().out.partition("\n{")[2].join(["{", ""]))
     assert record["test"] == "re-randomisation"
     assert record["layers"] == ["dense1", "head"]
 
 
 def test_select_prints_its_protocol(folder, tmp_path, capsys):
-    assert run(["select", str(folder), "--rule", "last", "--json", str(tmp_path / "chosen.json")]) == 0
+    assert invoke(["select", str(folder), "--rule", "last", "--json", str(tmp_path / "chosen.json")]) == 0
     assert "Rule last: the last checkpoint. No simulator was used." in " ".join(capsys.readouterr().out.split())
     assert json.loads((tmp_path / "chosen.json").read_text())[0]["members"][0]["step"] == 4
 
 
 def test_select_measures_rules_where_returns_are_known(folder, tmp_path, capsys):
     file = tmp_path / "study.json"
-    assert run(["select", "--measure", str(folder), "--held-out", "{world}:seed=5:size=16", "--json", str(file)]) == 0
+    assert (
+        invoke(["select", "--measure", str(folder), "--held-out", "{world}:seed=5:size=16", "--json", str(file)]) == 0
+    )
     record = json.loads(file.read_text())
     assert set(record["rules"]) >= {"last", "fqe", "td-error", "coadaptation", "any checkpoint"}
     assert record["trials"][0]["task"] == "grid16smoothobs"
@@ -60,7 +62,7 @@ def test_select_measures_rules_where_returns_are_known(folder, tmp_path, capsys)
 
 
 def test_mistakes_are_exit_code_2(folder, tmp_path, capsys):
-    assert run(["select", str(folder)]) == 2
+    assert invoke(["select", str(folder)]) == 2
     assert "--rule last, step:N" in capsys.readouterr().err
-    assert run(["diagnose", str(tmp_path)]) == 2
+    assert invoke(["diagnose", str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err

@@ -15,8 +15,8 @@ def test_help_waits_for_nothing_heavy(words):
     """Half a second is for Python itself; what costs more is not loaded."""
     script = (
         "import sys\n"
-        "from dr3.cli import run\n"
-        f"assert run({words}) == 0\n"
+        "from dr3.cli import invoke\n"
+        f"assert invoke({words}) == 0\n"
         "print('loaded', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

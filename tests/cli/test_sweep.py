@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 
 GRID = """
 steps = 600
@@ -19,7 +19,7 @@ def sweep(tmp_path, capsys):
 
     def call(text, *flags):
         (tmp_path / "grid.toml").write_text(text)
-        code = run(["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "out"), *flags])
+        code = invoke(["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "out"), *flags])
         said = capsys.readouterr()
         return code, said.out, said.err
 

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.data import write_npz
 from dr3.methods import CQL, METHODS, ContinuousCQL, ContinuousMethod
 from dr3.regularizers import DR3
@@ -26,7 +26,7 @@ def dr3(capsys):
 
     def call(line):
         try:
-            code = run(line.split())
+            code = invoke(line.split())
         except SystemExit as left:  # how the argument parser ends
             code = left.code
         said = capsys.readouterr()
@@ -174,9 +174,12 @@ def test_train_alone_lists_the_methods(dr3):
         ("train dqn --data CUT --steps 1", "cut.npz"),
         ("train dqn --data FILE --steps 1 --out FILE", "cannot be a run folder"),
         ("data describe CUT", "cut.npz"),
-        ("data list", "There is no command 'dr3 data list'; there are dr3 data describe and dr3 data collect."),
+        (
+            "data list",
+            "There is no command 'dr3 data list'; there are dr3 data describe, dr3 data convert, dr3 data collect.",
+        ),
         ("run digest HERE", "is not a run: it has no config.json"),
-        ("run show HERE", "There is no command 'dr3 run show'; there is dr3 run digest."),
+        ("run show HERE", "There is no command 'dr3 run show'; there are dr3 run digest, dr3 run export."),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(dr3, file, tmp_path, monkeypatch, line, says):

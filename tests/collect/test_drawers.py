@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect import drawers as collection
 from dr3.collect import load
 from dr3.collect.drawers import collect_drawers
@@ -127,7 +127,7 @@ def test_stopped_and_gone_on_it_ends_with_the_same_files(tmp_path, monkeypatch) 
 
 def test_the_command_prints_success_rates(tmp_path, capsys) -> None:
     words = ["--episodes", "1", "--steps", "2", "--workers", "2", "--out", str(tmp_path / "closed")]
-    assert run(["data", "collect", "drawers", "--task", "drawers/closed", *words]) == 0
+    assert invoke(["data", "collect", "drawers", "--task", "drawers/closed", *words]) == 0
     assert "open the bottom drawer: 0 of 1 episodes (0%)" in capsys.readouterr().out
-    assert run(["data", "collect", "drawers", "--task", "drawers/open", *words]) == 2
+    assert invoke(["data", "collect", "drawers", "--task", "drawers/open", *words]) == 2
     assert "no scripts for the task 'drawers/open'" in capsys.readouterr().err

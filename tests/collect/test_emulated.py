@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dr3.cli import run as command
+from dr3.cli import invoke as command
 from dr3.collect import emulated as collecting
 from dr3.collect import load
 from dr3.collect.emulated import collect_emulated_dqn

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect.film import film, write_gif
 from dr3.envs.drawers_tasks import DRAWERS, DrawerTask
 from dr3.errors import UserError
@@ -13,7 +13,7 @@ from dr3.errors import UserError
 def test_an_episode_of_the_drawers_is_a_gif(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setitem(DRAWERS, "drawers/open", DrawerTask("drawers/open", 4, bottom=1.0))
     out = tmp_path / "open.gif"
-    assert run(["play", "drawers/open", "--policy", "scripted", "--out", str(out)]) == 0
+    assert invoke(["play", "drawers/open", "--policy", "scripted", "--out", str(out)]) == 0
     assert "4 steps with a return of 0" in capsys.readouterr().out
     with Image.open(out) as picture:
         assert len(list(ImageSequence.Iterator(picture))) == 5

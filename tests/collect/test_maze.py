@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect.maze import PLACES, _pairs, collect_maze
 from dr3.data import read
 from dr3.envs import MAZES
@@ -108,6 +108,6 @@ def test_another_body_needs_a_walker(tmp_path):
 def test_mistakes_are_said(tmp_path, monkeypatch, capsys, changes, words):
     monkeypatch.chdir(tmp_path)
     options = {"--env": MAZE, "--out": "maze.npz", "--steps": "50"} | changes
-    assert run(["data", "collect", "maze", *(word for pair in options.items() for word in pair)]) == 2
+    assert invoke(["data", "collect", "maze", *(word for pair in options.items() for word in pair)]) == 2
     assert words in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect import load
 from dr3.collect import replay as collecting
 from dr3.collect.online_dqn import Schedule
@@ -114,8 +114,8 @@ def test_schedules_that_cannot_be_are_refused(corridor, tmp_path, change, senten
 
 
 def test_the_command_refuses_what_is_not_there(capsys, tmp_path) -> None:
-    assert run(["data", "collect", "ppo", "--out", "x.npz"]) == 2
-    assert run(["data", "collect", "dqn", "--env", "minatar/pong", "--out", str(tmp_path / "x.npz")]) == 2
+    assert invoke(["data", "collect", "ppo", "--out", "x.npz"]) == 2
+    assert invoke(["data", "collect", "dqn", "--env", "minatar/pong", "--out", str(tmp_path / "x.npz")]) == 2
     said = capsys.readouterr().err
     assert "There is no command 'dr3 data collect ppo'" in said
     assert "no game 'minatar/pong'" in said

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect import load
 from dr3.collect import sac_replay as collecting
 from dr3.collect.cuts import Snapshots
@@ -143,6 +143,6 @@ def test_the_policy_on_the_host_is_the_policy():
     [("CartPole-v1", "has no continuous actions"), ("NoSuchThing-v0", "There is no world 'NoSuchThing-v0'")],
 )
 def test_worlds_that_cannot_be_are_refused(tmp_path, env, sentence, capsys):
-    assert run(["data", "collect", "sac", "--env", env, "--out", str(tmp_path / "x.npz")]) == 2
+    assert invoke(["data", "collect", "sac", "--env", env, "--out", str(tmp_path / "x.npz")]) == 2
     assert sentence in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dr3
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.data import WRITERS, ContinuousActions, Transitions, assemble, describe, read_dqn_replay, write
 from dr3.errors import UserError
 
@@ -127,15 +127,15 @@ def test_what_a_dqn_replay_cannot_keep_is_refused(tmp_path):
 
 def test_the_command(tmp_path, capsys):
     write(tmp_path / "a.npz", table("discrete"))
-    assert run(["data", "convert", f"{tmp_path / 'a.npz'}:fraction=0.5", str(tmp_path / "b.hdf5")]) == 0
+    assert invoke(["data", "convert", f"{tmp_path / 'a.npz'}:fraction=0.5", str(tmp_path / "b.hdf5")]) == 0
     assert "(d4rl)" in capsys.readouterr().out
     assert len(dr3.load(tmp_path / "b.hdf5")) == 6
-    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c")]) == 2
+    assert invoke(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c")]) == 2
     assert "--format" in capsys.readouterr().err
-    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "b.hdf5")]) == 2
+    assert invoke(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "b.hdf5")]) == 2
     assert "there already" in capsys.readouterr().err
-    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c"), "--format", "minari"]) == 0
-    assert run(["data", "describe", str(tmp_path / "c"), "--json"]) == 0
+    assert invoke(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c"), "--format", "minari"]) == 0
+    assert invoke(["data", "describe", str(tmp_path / "c"), "--json"]) == 0
     assert '"timeouts": 2' in capsys.readouterr().out
 
 

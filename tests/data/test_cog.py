@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.collect import load
 from dr3.data import Frames, read_cog, read_npz
 from dr3.errors import UserError
@@ -77,15 +77,15 @@ def test_prior_rewards_are_forgotten_when_told(file) -> None:
 
 def test_converted_it_is_a_plain_file(file, tmp_path, capsys) -> None:
     out = tmp_path / "task.npz"
-    assert run(["data", "convert", str(file), str(out)]) == 2
+    assert invoke(["data", "convert", str(file), str(out)]) == 2
     assert "--allow-pickle" in capsys.readouterr().err
     with pytest.warns(UserWarning, match="is a pickle"):
-        assert run(["data", "convert", str(file), str(out), "--allow-pickle"]) == 0
+        assert invoke(["data", "convert", str(file), str(out), "--allow-pickle"]) == 0
     with pytest.warns(UserWarning, match="is a pickle"):
         data = load(file, allow_pickle=True)
     assert "6 rows in 2 episodes" in capsys.readouterr().out
     assert read_npz(out).fingerprint() == data.fingerprint()
-    assert run(["data", "convert", str(file), str(out), "--allow-pickle"]) == 2
+    assert invoke(["data", "convert", str(file), str(out), "--allow-pickle"]) == 2
 
 
 class Program:

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 
 from dr3.collect import load
-from dr3.data.transitions import ContinuousActions
 from dr3.diagnostics import select
 from dr3.diagnostics.fqe import FQE
 from dr3.diagnostics.selection import PROTOCOLS, best
@@ -62,13 +60,6 @@ def test_fqe_finds_the_exact_value_of_a_policy():
     fitted = fqe(lambda s: np.ones(len(s), np.int32), data, 0.8)
     assert fitted == pytest.approx(exact, abs=0.15)
     assert exact > 0.5  # the test can fail
-
-
-def test_fqe_is_for_discrete_actions(logged):
-    actions = np.zeros((len(logged), 2), np.float32)
-    continuous = dataclasses.replace(logged, actions=actions, action_space=ContinuousActions(2))
-    with pytest.raises(UserError, match="discrete actions"):
-        FQE()(lambda s: actions[: len(s)], continuous, 0.9)
 
 
 def trial(returns, scores, shown):

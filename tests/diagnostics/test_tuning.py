@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.cli.tune import sparkline
 from dr3.data import write_npz
 from dr3.diagnostics import tuning as tuning_module
@@ -63,7 +63,7 @@ def test_curves_in_a_line():
 def test_the_command(tmp_path, logged, capsys):
     write_npz(tmp_path / "logged.npz", logged)
     line = f"tune dqn --data {tmp_path / 'logged.npz'} --steps 4 --hidden 4 --batch-size 4 --out {tmp_path / 'run'}"
-    assert run([*line.split(), "--coefficients", "0.1", "0.001"]) == 0
+    assert invoke([*line.split(), "--coefficients", "0.1", "0.001"]) == 0
     out = capsys.readouterr().out
     assert "c0 = 0.001: the smallest with which Q-values do not diverge" in out
     assert (tmp_path / "run" / "tuning.json").exists()

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.integrations.trackers import settings, to_tensorboard, to_wandb, values_by_step
 from dr3.training import Runs
 
@@ -80,7 +80,9 @@ def test_wandb_offline(small_run, tmp_path, monkeypatch):
     assert sorted((tmp_path / "wandb").glob("offline-run-*")) == sorted(folders)
     (file,) = folders[3].glob("*.wandb")
     records = [Record.FromString(data) for data in logged_records(file.read_bytes())]
-    config = {item.key: json.loads(item.value_json) for r in records for item in r.run.config.update}
+    # The configuration comes with the run's own record, or in one behind it where that was written first.
+    updates = [item for r in records for item in (*r.run.config.update, *r.config.update)]
+    config = {item.key: json.loads(item.value_json) for item in updates}
     assert {**settings(runs, 3)}.items() <= config.items()
     history = [{"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in r.history.item} for r in records]
     history = [row for row in history if row]
@@ -90,8 +92,8 @@ def test_wandb_offline(small_run, tmp_path, monkeypatch):
 
 def test_the_command(copied_run, capsys):
     pytest.importorskip("tensorboardX")
-    assert run(["run", "export", str(copied_run), "--to", "tensorboard"]) == 0
+    assert invoke(["run", "export", str(copied_run), "--to", "tensorboard"]) == 0
     assert str(copied_run / "tensorboard") in capsys.readouterr().out
     (copied_run / "file").write_text("")
-    assert run(["run", "export", str(copied_run), "--to", "tensorboard", "--out", str(copied_run / "file")]) == 2
+    assert invoke(["run", "export", str(copied_run), "--to", "tensorboard", "--out", str(copied_run / "file")]) == 2
     assert "cannot be written" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.errors import UserError
 from dr3.methods import DQN
 from dr3.regularizers import DR3, FeatureNorm
@@ -100,7 +100,7 @@ def test_a_sweep_of_methods_is_no_comparison_of_regularizers(logged, tmp_path):
 def test_the_command(tmp_path, capsys):
     out = tmp_path / "run"
     words = "--data grid16smoothobs:size=64 --steps 4 --seeds 2 --hidden 4 --batch-size 8 --metrics-every 2"
-    code = run(["compare", "dqn", *words.split(), "--evaluate-every", "2", "--out", str(out)])
+    code = invoke(["compare", "dqn", *words.split(), "--evaluate-every", "2", "--out", str(out)])
     assert code == 0
     record = json.loads((out / "comparison.json").read_text())
     assert [side["regularizer"] for side in record["sides"]] == ["none", "dr3:0.03"]

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.diagnostics import health
 from dr3.errors import UserError
 from dr3.reports.report import write_report
@@ -101,7 +101,7 @@ def test_several_runs(small_run, copied_run, tmp_path, capsys):
     config["data"].update(name="elsewhere")
     (copied_run / "config.json").write_text(json.dumps(config))
     out = tmp_path / "both.html"
-    assert run(["report", str(small_run), str(copied_run), str(small_run), "--out", str(out), "--no-gradients"]) == 0
+    assert invoke(["report", str(small_run), str(copied_run), str(small_run), "--out", str(out), "--no-gradients"]) == 0
     assert f"The report is {out}" in capsys.readouterr().out
     page = Page(out.read_text())
     names = [line["name"] for line in json.loads(page.scripts[0])["return"]]
@@ -122,7 +122,7 @@ def test_a_run_without_measurements_has_a_report(copied_run):
 
 
 def test_mistakes(tmp_path, capsys):
-    assert run(["report", str(tmp_path / "nowhere")]) == 2
+    assert invoke(["report", str(tmp_path / "nowhere")]) == 2
     assert "is not a run" in capsys.readouterr().err
-    assert run(["report"]) == 2
+    assert invoke(["report"]) == 2
     assert "needs at least one run folder" in capsys.readouterr().err

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.errors import UserError
 from dr3.reports.watch import Watcher, serve
 
@@ -97,5 +97,5 @@ def test_the_head_tells_how_far_training_has_come(copied_run):
 
 
 def test_mistakes(capsys):
-    assert run(["watch"]) == 2
+    assert invoke(["watch"]) == 2
     assert "needs a run folder" in capsys.readouterr().err

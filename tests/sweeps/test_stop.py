@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dr3.cli import run
+from dr3.cli import invoke
 from dr3.results import read_results
 from dr3.sweeps import read_grid
 from dr3.training import Runs, digest
@@ -51,7 +51,7 @@ def test_the_workers_save_and_a_rerun_does_the_rest(tasks, undisturbed, taken_up
         assert 100 <= Runs(folder).status["step"] < 600
     assert Runs(first).status["finished"]
 
-    assert run(words) == 0
+    assert invoke(words) == 0
     said = capsys.readouterr()
     assert f"{first.name}: there\n" in said.err
     assert f"{second.name}: finished\n" in said.err

@@ -11,11 +11,12 @@ import jax
 import numpy as np
 import pytest
 
-from dr3.cli import run as command
+from dr3.cli import invoke as command
 from dr3.data import Frames, read_dqn_replay, write_dqn_replay
 from dr3.data.batch import Batch
 from dr3.errors import UserError
 from dr3.methods import DQN, METHODS
+from dr3.methods.continuous import ContinuousMethod
 from dr3.regularizers import DR3
 from dr3.training import digest, train
 from dr3.training.feed import Feed, place_of, rows_of_steps
@@ -69,16 +70,17 @@ def test_a_population_is_the_same_streamed_and_resident(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_gets_the_same_batches(name, logged):
+def test_every_method_gets_the_same_batches(name, logged, logged_continuous):
     """SARSA has rows of its own, TD a column: what a block holds is what the resident table would give."""
     method = METHODS[name](batch_size=8)
+    data = logged_continuous if isinstance(method, ContinuousMethod) else logged
     members = population(method, None, [5])
-    with Feed(members, logged, "host") as feed:
+    with Feed(members, data, "host") as feed:
         block, later = feed.at(0, 0), feed.at(0, 20)
     assert isinstance(block, Block)
     assert isinstance(later, Block)
     assert (int(block.first), int(later.first)) == (0, 14)
-    table = Batch.of(method.prepare(logged))
+    table = Batch.of(method.prepare(data))
     for source, step in ((block, 0), (block, 6), (later, 17)):
         expected = table.take(draw_rows(5, step, 8, len(table.rewards)))
         found = jax.tree.map(lambda column, at=step - int(source.first): column[at], source.batches)

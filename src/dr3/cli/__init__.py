@@ -40,7 +40,7 @@ examples:
 def main() -> None:
     """The `dr3` command. A user's mistake is one sentence and exit code 2; a stop by Ctrl-C is exit code 130."""
     try:
-        code = run(sys.argv[1:])
+        code = invoke(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
     except BrokenPipeError:  # the reader of a pipe left, as `head` does
@@ -49,7 +49,7 @@ def main() -> None:
     raise SystemExit(code)
 
 
-def run(arguments: list[str]) -> int:
+def invoke(arguments: list[str]) -> int:
     """Carry out one command line; the exit code."""
     from dr3.errors import UserError
 

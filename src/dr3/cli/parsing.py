@@ -43,6 +43,6 @@ def dispatch(command: str, verbs: Mapping[str, Callable[[list[str]], int]], usag
         return 0
     verb, *rest = arguments
     if verb not in verbs:
-        known = " and ".join(f"{command} {name}" for name in verbs)
+        known = ", ".join(f"{command} {name}" for name in verbs)
         raise UserError(f"There is no command '{command} {verb}'; there {'is' if len(verbs) == 1 else 'are'} {known}.")
     return verbs[verb](rest)

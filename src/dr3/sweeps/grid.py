@@ -18,7 +18,7 @@ from dr3.notation import settings_for, split
 from dr3.regularizers import REGULARIZERS, Regularizer
 from dr3.sweeps.task import Job, Preparation, Task
 
-COMMAND = "dr3.cli:run"  # by name: the room of the commands is above this one
+COMMAND = "dr3.cli:invoke"  # by name: the room of the commands is above this one
 KEYS = (
     "data",
     "methods",
