@@ -176,7 +176,7 @@ def test_train_alone_lists_the_methods(dr3):
         ("data describe CUT", "cut.npz"),
         (
             "data list",
-            "There is no command 'dr3 data list'; there are dr3 data describe, dr3 data convert, dr3 data collect.",
+            "'dr3 data list'; there are dr3 data describe, dr3 data convert, dr3 data collect.",
         ),
         ("run digest HERE", "is not a run: it has no config.json"),
         ("run show HERE", "There is no command 'dr3 run show'; there are dr3 run digest, dr3 run export."),
