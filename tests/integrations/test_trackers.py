@@ -80,9 +80,7 @@ def test_wandb_offline(small_run, tmp_path, monkeypatch):
     assert sorted((tmp_path / "wandb").glob("offline-run-*")) == sorted(folders)
     (file,) = folders[3].glob("*.wandb")
     records = [Record.FromString(data) for data in logged_records(file.read_bytes())]
-    # The configuration comes with the run's own record, or in one behind it where that was written first.
-    updates = [item for r in records for item in (*r.run.config.update, *r.config.update)]
-    config = {item.key: json.loads(item.value_json) for item in updates}
+    config = {item.key: json.loads(item.value_json) for r in records for item in r.run.config.update}
     assert {**settings(runs, 3)}.items() <= config.items()
     history = [{"/".join(i.nested_key) or i.key: json.loads(i.value_json) for i in r.history.item} for r in records]
     history = [row for row in history if row]

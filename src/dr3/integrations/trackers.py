@@ -76,6 +76,7 @@ def to_wandb(runs: Runs, out: Path | None = None, *, project: str = "dr3") -> li
             tracker.log(row, step=step)
         written.append(Path(tracker.dir).parent)
         tracker.finish()
+    wandb.teardown()  # its writer is a process of its own, and may be behind: this waits for it
     return written
 
 
