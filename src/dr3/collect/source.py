@@ -22,7 +22,8 @@ def load(source: str | Path, *, discount: float = 0.99) -> Transitions:
 
     - A file is read by the reader for its ending, a folder of DQN-replay files by theirs. Settings may follow:
       `replay.npz:replay=1%` is the paper's part of a replay ("5%", "first-10%"; see `replay_subset`), and
-      `replay.npz:fraction=0.2:seed=1` rows drawn at random.
+      `replay.npz:fraction=0.2:seed=1` rows drawn at random. `old.hdf5:limit=1000` says where episodes were cut in a
+      file of D4RL without time-outs.
     - `sample:NAME` is a file that comes with dr3, with the same settings.
     - A gridworld's name samples the paper's 256 transitions from it, with settings of its own:
       `grid16smoothobs:size=1024:behavior=random:seed=1`. There `discount` also says what the behaviour policy
@@ -59,11 +60,11 @@ def _sampled(word: str, discount: float) -> Transitions:
 def _stored(word: str, discount: float) -> Transitions:
     path, settings = _locate(word)
 
-    def part(replay: str = "", fraction: float = 1.0, seed: int = 0) -> Transitions:
+    def part(replay: str = "", fraction: float = 1.0, seed: int = 0, limit: int = 0) -> Transitions:
         if is_dqn_replay(path):
             data = read_dqn_replay(path, part=replay or None, discount=discount)
         else:
-            data = read(path, discount=discount)
+            data = read(path, discount=discount, limit=limit or None)
             data = replay_subset(data, replay) if replay else data
         return data if fraction == 1 else data.subset(fraction, seed=seed)
 

@@ -1,6 +1,7 @@
 """What was logged: readers that make one table, and a look at what is in it."""
 
 from dr3.data.assemble import assemble
+from dr3.data.d4rl import read_d4rl, write_d4rl
 from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
 from dr3.data.dqn_replay_files import write_dqn_replay
@@ -21,10 +22,12 @@ __all__ = [
     "describe",
     "monte_carlo_returns",
     "read",
+    "read_d4rl",
     "read_dqn_replay",
     "read_npz",
     "replay_subset",
     "table",
+    "write_d4rl",
     "write_dqn_replay",
     "write_npz",
 ]

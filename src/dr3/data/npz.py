@@ -14,19 +14,10 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, refuse
+from dr3.data.columns import columns_of, first_bytes, written_whole
 from dr3.data.frames import Frames, compact
-from dr3.data.transitions import DiscreteActions, Transitions
+from dr3.data.transitions import Transitions
 
-COLUMNS = (
-    "actions",
-    "rewards",
-    "terminals",
-    "timeouts",
-    "next_actions",
-    "next_action_known",
-    "returns",
-    "episodes",
-)
 # Instead of observations and next_observations: each frame once, and which of them a row looks at.
 FRAME_POINTERS = {"observations": "observation_frames", "next_observations": "next_observation_frames"}
 FRAMES = ("frames", *FRAME_POINTERS.values())
@@ -51,30 +42,9 @@ def write_npz(path: str | os.PathLike[str], transitions: Transitions) -> None:
 
     The file appears under its name only when it is whole: it is written beside it first, and then renamed.
     """
-    path = Path(path)
-    arrays: dict[str, Any] = {**_observation_arrays(transitions)}
-    arrays |= {column: getattr(transitions, column) for column in COLUMNS}
-    arrays["returns_discount"] = np.float64(transitions.returns_discount)
-    arrays["name"] = np.str_(transitions.name)
-    if transitions.world is not None:
-        arrays["world"] = np.str_(transitions.world)
-    if transitions.next_behavior is not None:
-        arrays["next_behavior"] = transitions.next_behavior
-    space = transitions.action_space
-    if isinstance(space, DiscreteActions):
-        arrays["num_actions"] = np.int64(space.count)
-    else:
-        arrays["action_low"], arrays["action_high"] = np.float64(space.low), np.float64(space.high)
-
-    if not path.parent.is_dir():
-        refuse(str(path), "the folder it should be written to does not exist.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with unfinished.open("wb") as file:
-            np.savez_compressed(file, **arrays)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    arrays: dict[str, Any] = {**_observation_arrays(transitions), **columns_of(transitions)}
+    with written_whole(Path(path)) as unfinished, unfinished.open("wb") as file:
+        np.savez_compressed(file, **arrays)
 
 
 def _observation_arrays(transitions: Transitions) -> dict[str, Any]:
@@ -143,18 +113,7 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 
 def _check_is_archive(path: Path) -> None:
-    source = str(path)
-    if path.is_dir():
-        refuse(source, "this is a folder, but a file is needed.")
-    if not path.exists():
-        refuse(source, "there is no such file.")
-    try:
-        with path.open("rb") as file:
-            head = file.read(6)
-    except OSError as error:
-        refuse(source, f"the file cannot be opened ({error.strerror}).")
-    if not head:
-        refuse(source, "the file is empty (0 bytes).")
+    source, head = str(path), first_bytes(path, 6)
     if head == b"\x93NUMPY":
         refuse(source, "this is a single .npy array; write the named arrays with numpy.savez instead.")
     if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):

@@ -6,22 +6,29 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from dr3.data.d4rl import read_d4rl
 from dr3.data.npz import read_npz
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
 
 READERS: dict[str, Callable[..., Transitions]] = {
     ".npz": read_npz,
+    ".hdf5": read_d4rl,
+    ".h5": read_d4rl,
 }
 
 
-def read(path: str | os.PathLike[str], *, discount: float = 0.99) -> Transitions:
+def read(path: str | os.PathLike[str], *, discount: float = 0.99, limit: int | None = None) -> Transitions:
     """Read logged data; the ending of the name says how.
 
-    `discount` is for the Monte-Carlo returns where the file holds none.
+    `discount` is for the Monte-Carlo returns where the file holds none; `limit` is the length at which episodes were
+    cut, for a file of D4RL that does not say where.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in READERS:
         ending = f"the ending {suffix!r}" if suffix else "a name without an ending"
         raise UserError(f"{path}: {ending} says nothing about the format; what can be read is {', '.join(READERS)}.")
-    return READERS[suffix](path, discount=discount)
+    reader = READERS[suffix]
+    if limit is not None and reader is not read_d4rl:
+        raise UserError(f"{path}: a limit of episodes is for HDF5 files that do not say where episodes were cut.")
+    return reader(path, discount=discount, **({} if limit is None else {"limit": limit}))

@@ -3,24 +3,37 @@
 from dr3.envs.compiled import CompiledWorld, Step
 from dr3.envs.gridworld import ACTION_NAMES, GRIDWORLDS, Gridworld, gridworld
 from dr3.envs.gridworld_policies import BEHAVIORS, behavior_policy, mixed_policy, optimal_policy
+from dr3.envs.mazes import MAZES, Maze
 from dr3.envs.minatar import MINATAR, MinAtar, minatar
+from dr3.envs.observing import flatten
 from dr3.envs.tabular import expected_return, greedy_policy, optimal_values, policy_values
+from dr3.envs.tasks import TASKS, Task, find_task, normalised_score
+from dr3.envs.worlds import WORLDS, make_world
 
 __all__ = [
     "ACTION_NAMES",
     "BEHAVIORS",
     "GRIDWORLDS",
+    "MAZES",
     "MINATAR",
+    "TASKS",
+    "WORLDS",
     "CompiledWorld",
     "Gridworld",
+    "Maze",
     "MinAtar",
     "Step",
+    "Task",
     "behavior_policy",
     "expected_return",
+    "find_task",
+    "flatten",
     "greedy_policy",
     "gridworld",
+    "make_world",
     "minatar",
     "mixed_policy",
+    "normalised_score",
     "optimal_policy",
     "optimal_values",
     "policy_values",

@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 
 from dr3.envs import (
     GRIDWORLDS,
-    MINATAR,
     CompiledWorld,
     Gridworld,
     MinAtar,
     expected_return,
+    find_task,
     gridworld,
+    make_world,
     minatar,
     policy_values,
 )
 from dr3.errors import UserError
 from dr3.methods import Method
 from dr3.training.rollouts import play
+from dr3.training.side_by_side import play_side_by_side
 
+NORMALISED_SCORE = "evaluation/normalised_score"
 EVALUATION_STREAM = 4  # beside those of the training loop
 
 
@@ -82,34 +85,32 @@ class ExactGridworld:
 
 @dataclass(frozen=True)
 class Rollouts:
-    """Episodes in a Gymnasium environment. Their seeds follow from the member's seed, the step and the episode."""
+    """Episodes in a Gymnasium world, side by side. Their seeds follow from the member's seed, the step and the episode.
+
+    Where the world says whether an episode succeeded, so does the outcome; where D4RL normalises its returns
+    (`dr3.envs.find_task`), the score from 0 to 100 stands beside them.
+    """
 
     env: str
     episodes: int = 10
 
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
-        import gymnasium
-
-        env = gymnasium.make(self.env)
-        returns, discounted = [], []
-        for episode in range(self.episodes):
-            start = np.random.SeedSequence((seed, step, episode)).generate_state(1)[0]
-            observation, _ = env.reset(seed=int(start))
-            total, value, weight, done = 0.0, 0.0, 1.0, False
-            while not done:
-                observation, reward, terminated, truncated, _ = env.step(policy(np.asarray(observation)[None])[0])
-                total += float(reward)
-                value += weight * float(reward)
-                weight *= discount
-                done = terminated or truncated
-            returns.append(total)
-            discounted.append(value)
-        env.close()
-        return {
+        streams = (np.random.SeedSequence((seed, step, episode)) for episode in range(self.episodes))
+        seeds = [int(stream.generate_state(1)[0]) for stream in streams]
+        episodes = play_side_by_side(self.env, policy, seeds, discount)
+        returns = [episode.total for episode in episodes]
+        outcome = {
             "returns": returns,
             "evaluation/return": float(np.mean(returns)),
-            "evaluation/discounted_value": float(np.mean(discounted)),
+            "evaluation/discounted_value": float(np.mean([episode.discounted for episode in episodes])),
+            "evaluation/length": float(np.mean([episode.length for episode in episodes])),
         }
+        successes = [episode.success for episode in episodes if episode.success is not None]
+        if successes:
+            outcome["evaluation/success"] = float(np.mean(successes))
+        if (task := find_task(self.env)) is not None:
+            outcome[NORMALISED_SCORE] = float(task.normalised(returns).mean())
+        return outcome
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "rollouts", "env": self.env, "episodes": self.episodes}
@@ -160,7 +161,7 @@ class CompiledRollouts:
 
 
 def evaluator_for(env: str | Gridworld | MinAtar | Evaluator, *, episodes: int = 10) -> Evaluator:
-    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar and anything Gymnasium can make."""
+    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar and in what `make_world` knows."""
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):
@@ -168,18 +169,8 @@ def evaluator_for(env: str | Gridworld | MinAtar | Evaluator, *, episodes: int =
     if isinstance(env, str) and env.startswith("minatar/"):
         return CompiledRollouts(minatar(env), episodes)
     if isinstance(env, str):
-        return ExactGridworld(gridworld(env)) if env in GRIDWORLDS else _rollouts(env, episodes)
+        if env in GRIDWORLDS:
+            return ExactGridworld(gridworld(env))
+        make_world(env).close()  # so that a name that means nothing is refused before anything is trained
+        return Rollouts(env, episodes)
     return env
-
-
-def _rollouts(env: str, episodes: int) -> Rollouts:
-    try:
-        import gymnasium
-    except ImportError:
-        raise UserError(f"Trying a policy in {env} needs Gymnasium: pip install 'dr3[envs]'.") from None
-    try:
-        gymnasium.make(env).close()
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join((*GRIDWORLDS, *MINATAR))
-        raise UserError(f"There is no world {env!r}, neither of {known} nor in Gymnasium ({error}).") from None
-    return Rollouts(env, episodes)

@@ -18,7 +18,7 @@ from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
-from dr3.training.evaluation import Evaluator, Policy
+from dr3.training.evaluation import NORMALISED_SCORE, Evaluator, Policy
 from dr3.training.execution import Work, in_threads, stacked, thread_pool
 from dr3.training.folder import RunFolder, read_lines
 from dr3.training.interruption import watched
@@ -153,7 +153,10 @@ class Training:
             members = [(self.members[row["member"]], row) for row in rows]
             write_results(
                 self.folder.results,
-                [Result(m.algorithm, task, m.seed, row["step"], tuple(row["returns"])) for m, row in members],
+                [
+                    Result(m.algorithm, task, m.seed, row["step"], tuple(row["returns"]), row.get(NORMALISED_SCORE))
+                    for m, row in members
+                ],
             )
 
     def _write_status(self) -> None:

@@ -1,0 +1,141 @@
+"""D4RL's HDF5 files: one flat dataset for each column, episodes one behind the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
+from dr3.data.checks import Values, check_booleans, check_numbers, refuse
+from dr3.data.columns import columns_of, first_bytes, written_whole
+from dr3.data.transitions import Transitions
+from dr3.envs.tasks import Task, find_task
+from dr3.errors import UserError
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+# What a file of ours says of itself: all columns are there, as they stood in the table.
+WHOLE = "dr3_table"
+_OURS = ("next_observations", "next_actions", "next_action_known", "returns", "returns_discount", "next_behavior")
+
+
+def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: int | None = None) -> Transitions:
+    """Read a file of D4RL, or one with the same datasets. What D4RL does to make rows of it is done here too:
+
+    - A time-out is no terminal. s' is the observation of the next row; the last row of an episode that was cut is
+      dropped, for s' would be the first observation of the next episode. (Behind a terminal too, the file goes on with
+      the next episode: such an s' is replaced by s, and nothing may use it. D4RL drops the last row of the file even
+      if it is a terminal; here it is kept.)
+    - A file without `timeouts`: an episode is cut after the `limit` of its task's time limit, which the file's name
+      tells (`hopper_random.hdf5`), or which is given here.
+    - `next_observations`, where the file has them, are not read for s' (D4RL never does), but they are compared: where
+      one is not the observation of the next row, the log was cut there too, and then all of them are taken.
+    - `infos/…` and `metadata/…` are passed over. Everything is float32.
+
+    Rewards stay as they are; what a method makes of them (AntMaze: (r - 0.5) 4) is its own setting.
+    """
+    path = Path(path)
+    source = str(path)
+    h5py = hdf5(source)
+    if first_bytes(path, len(MAGIC)) != MAGIC:
+        refuse(source, "this is not an HDF5 file.")
+    try:
+        with h5py.File(path, "r") as file:
+            columns = _columns(file, source, h5py)
+            whole = WHOLE in file.attrs
+    except (OSError, RuntimeError):
+        refuse(source, "the file is damaged or was cut short; copy or write it again.")
+    if not whole:
+        columns = _as_d4rl(columns, source, limit, find_task(path.stem))
+    return assemble(columns, source=source, name=path.stem, discount=discount)
+
+
+def write_d4rl(path: str | os.PathLike[str], transitions: Transitions) -> None:
+    """Write a table with all its columns, compressed; reading it gives the same fingerprint.
+
+    D4RL's own names are at the top, so that its readers find what they expect. They take the next row's observation
+    for s': with a table whose rows do not follow each other (a random subset), only we read what was written.
+    """
+    path = Path(path)
+    h5py = hdf5(str(path))
+    with written_whole(path) as unfinished, h5py.File(unfinished, "w") as file:
+        file.attrs[WHOLE] = 1
+        observed = {field: np.asarray(getattr(transitions, field)) for field in ("observations", "next_observations")}
+        for field, values in {**observed, **columns_of(transitions)}.items():
+            if values.dtype.kind == "U":
+                file[field] = str(values)
+            elif values.ndim:
+                file.create_dataset(field, data=values, compression="gzip", compression_opts=4, shuffle=True)
+            else:
+                file[field] = values
+
+
+def hdf5(source: str) -> Any:
+    """The module h5py."""
+    try:
+        return import_module("h5py")
+    except ImportError:
+        raise UserError(f"{source}: reading and writing HDF5 needs h5py: pip install 'dr3[hdf5]'.") from None
+
+
+def _columns(file: Any, source: str, h5py: Any) -> dict[str, Any]:
+    names = {name for name, item in file.items() if isinstance(item, h5py.Dataset)}
+    check_names(names, source)
+    return {field: dataset(file, field, source) for field in REQUIRED + OPTIONAL if field in names}
+
+
+def dataset(group: Any, field: str, source: str) -> Values:
+    """One array of the file; text comes as numpy's."""
+    try:
+        values = group[field][()]
+    except (OSError, RuntimeError):
+        refuse(source, f"'{field}' is damaged or was cut short; copy or write the file again.")
+    return np.asarray(values.decode() if isinstance(values, bytes) else values)
+
+
+def _as_d4rl(columns: Mapping[str, Any], source: str, limit: int | None, task: Task | None) -> dict[str, Any]:
+    """The columns that D4RL looks at, with the cuts marked."""
+    kept = {field: values for field, values in columns.items() if field not in _OURS}
+    rows = len(np.atleast_1d(kept["observations"]))
+    terminals = check_booleans(source, "terminals", kept["terminals"], rows)
+    if "timeouts" not in kept:
+        limit = limit or (None if task is None else task.limit)
+        if limit is None:
+            refuse(
+                source,
+                "'timeouts' is missing and the file's name is none of D4RL's; say after how many steps an episode is "
+                f"cut, as in {Path(source).name}:limit=1000.",
+            )
+        kept["timeouts"] = counted_timeouts(terminals, limit)
+    if "next_observations" in columns:
+        ends = terminals | check_booleans(source, "timeouts", kept["timeouts"], rows)
+        following = check_numbers(source, "next_observations", columns["next_observations"], rows)
+        cut = _unmarked_cuts(check_numbers(source, "observations", kept["observations"], rows), following, ends)
+        if cut.any():
+            kept |= {"next_observations": following, "timeouts": (ends & ~terminals) | cut}
+    if task is not None:
+        kept.setdefault("world", np.array(task.world))
+    return kept
+
+
+def _unmarked_cuts(now: Values, following: Values, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows whose logged s' is not the next row's observation, though nothing ends there."""
+    if now.shape != following.shape:
+        return np.ones(len(now), np.bool_)  # to be refused with the shapes
+    differs = (following[:-1] != now[1:]).reshape(len(now) - 1, -1).any(axis=1)
+    return np.append(differs, False) & ~ends
+
+
+def counted_timeouts(terminals: NDArray[np.bool_], limit: int) -> NDArray[np.bool_]:
+    """Where an episode is cut that has lasted `limit` steps without a terminal."""
+    if limit < 1:
+        raise UserError(f"The limit of an episode must be at least 1 step, not {limit}.")
+    rows = np.arange(len(terminals))
+    starts = np.r_[0, np.flatnonzero(terminals) + 1]
+    age = rows - starts[np.searchsorted(starts, rows, side="right") - 1]
+    return (age % limit == limit - 1) & ~terminals

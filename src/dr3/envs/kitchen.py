@@ -1,0 +1,57 @@
+"""FrankaKitchen as D4RL's policies see it."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from gymnasium_robotics.envs.franka_kitchen.kitchen_env import OBS_ELEMENT_GOALS, OBS_ELEMENT_INDICES, KitchenEnv
+from numpy.typing import NDArray
+
+KITCHEN_TASKS = {
+    "complete": ("microwave", "kettle", "light switch", "slide cabinet"),
+    "partial": ("microwave", "kettle", "light switch", "slide cabinet"),
+    "mixed": ("microwave", "kettle", "bottom burner", "light switch"),
+}
+ROBOT, OBJECTS = slice(0, 9), slice(18, 39)  # positions among gymnasium-robotics' 59 numbers; the others are speeds
+
+
+class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
+    """Four things to do, 1 for each when it is done first; the episode ends with the last.
+
+    Observations, 60 numbers: 9 joints, 21 positions of objects, and 30 of the goal (zero where nothing is to be done).
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.tasks = KITCHEN_TASKS[kind]
+        self.simulator = cast(Any, KitchenEnv)(  # its unused methods are abstract
+            tasks_to_complete=list(self.tasks)
+        )
+        self.action_space = self.simulator.action_space
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (60,), np.float32)
+        self.goal = np.zeros(30)
+        for task in self.tasks:
+            self.goal[OBS_ELEMENT_INDICES[task]] = OBS_ELEMENT_GOALS[task]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        super().reset(seed=seed)
+        seen, _ = self.simulator.reset(seed=seed)
+        return self._observe(seen), {"success": False}
+
+    def step(self, action: NDArray[np.floating]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        seen, reward, done, cut, _ = self.simulator.step(action)
+        return self._observe(seen), float(reward), bool(done), bool(cut), {"success": bool(done)}
+
+    def close(self) -> None:
+        self.simulator.close()
+
+    def _observe(self, seen: dict[str, Any]) -> NDArray[np.float32]:
+        numbers = seen["observation"]
+        return np.concatenate([numbers[ROBOT], numbers[OBJECTS], self.goal]).astype(np.float32)
+
+
+def kitchen_world(kind: str, limit: int) -> gymnasium.Env:
+    return gymnasium.wrappers.TimeLimit(KitchenWorld(kind), limit)

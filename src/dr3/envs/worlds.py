@@ -1,0 +1,94 @@
+"""Worlds by name, behind one interface: Gymnasium's, with observations in one array."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import warnings
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dr3.envs.mazes import MAZES
+from dr3.envs.observing import flatten
+from dr3.envs.tasks import TASKS, find_task
+from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    import gymnasium
+
+POINT_MAZES = tuple(f"pointmaze/{maze}" for maze in MAZES)
+# Besides these, whatever Gymnasium can make.
+WORLDS = (*(task.world for task in TASKS.values()), "Ant-v5", *POINT_MAZES)
+_ROBOTICS = ("antmaze/", "pointmaze/", "kitchen/", "AntMaze_", "PointMaze_", "FrankaKitchen-")
+
+
+def make_world(name: str) -> gymnasium.Env:
+    """One of `WORLDS`, or a Gymnasium id, also with arguments: `FrankaKitchen-v1{"tasks_to_complete": ["kettle"]}`.
+
+    Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as.
+    """
+    gymnasium = _import("gymnasium", name, "envs")
+    if name.startswith(_ROBOTICS):
+        with contextlib.redirect_stderr(io.StringIO()):  # it greets whoever imports it with news about other worlds
+            gymnasium.register_envs(_import("gymnasium_robotics", name, "robotics"))
+    with warnings.catch_warnings():
+        # That a newer version of a world exists is no news: the one that is named is the one the data came from.
+        warnings.simplefilter("ignore")
+        return _flat(_make(gymnasium, name))
+
+
+def _make(gymnasium: Any, name: str) -> gymnasium.Env:
+    kind, _, rest = name.partition("/")
+    if name in WORLDS and kind in ("antmaze", "pointmaze"):
+        from dr3.envs.maze_worlds import POINT_LIMITS, maze_world
+
+        task = find_task(name)
+        return maze_world(name, POINT_LIMITS[rest] if task is None else task.limit)
+    if name in WORLDS and kind == "kitchen":
+        from dr3.envs.kitchen import kitchen_world
+
+        return kitchen_world(rest, TASKS[f"kitchen-{rest}"].limit)
+    if name == "ant/d4rl":
+        return _ant_of_d4rl(gymnasium)
+    identity, brace, arguments = name.partition("{")
+    try:
+        settings = json.loads(brace + arguments) if brace else {}
+        return gymnasium.make(identity, disable_env_checker=True, **settings)
+    except json.JSONDecodeError:
+        raise UserError(f"What follows the name of the world {identity!r} is no JSON object: {arguments!r}.") from None
+    except gymnasium.error.DependencyNotInstalled:
+        raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
+        known = ", ".join(WORLDS)
+        raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
+
+
+def _ant_of_d4rl(gymnasium: Any) -> gymnasium.Env:
+    """Ant with the 111 numbers of D4RL's files: the last 84, contact forces, were always zero in their simulator."""
+    world = gymnasium.make(
+        "Ant-v5", disable_env_checker=True, include_cfrc_ext_in_observation=False, contact_cost_weight=0
+    )
+    space = gymnasium.spaces.Box(-np.inf, np.inf, (111,), np.float32)
+    return gymnasium.wrappers.TransformObservation(world, lambda seen: np.append(seen, np.zeros(84)), space)
+
+
+def _flat(world: gymnasium.Env) -> gymnasium.Env:
+    import gymnasium
+
+    def flat(observation: Any) -> Any:
+        array = np.atleast_1d(flatten(observation))
+        return array.astype(np.float32) if array.dtype.kind == "f" else array
+
+    first = flat(world.observation_space.sample())
+    space = gymnasium.spaces.Box(-np.inf, np.inf, first.shape, np.float32) if first.dtype.kind == "f" else None
+    return gymnasium.wrappers.TransformObservation(world, flat, space or world.observation_space)
+
+
+def _import(module: str, name: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UserError(f"{name} needs {module.replace('_', '-')}: pip install 'dr3[{extra}]'.") from None

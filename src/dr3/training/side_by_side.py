@@ -1,0 +1,113 @@
+"""Episodes in Gymnasium worlds, several at a time: one call of the policy serves a step of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.cores import available_cores
+from dr3.envs.worlds import make_world
+
+if TYPE_CHECKING:
+    import gymnasium
+
+# The policy always sees so many rows, some of them idle: a matrix product of another size may round another way, and an
+# episode in MuJoCo would end elsewhere.
+COPIES = 16
+
+
+@dataclass
+class Episode:
+    """What one episode came to."""
+
+    seed: int
+    total: float = 0.0  # plain sum of rewards
+    discounted: float = 0.0
+    length: int = 0
+    success: bool | None = None  # None where the world does not say
+
+
+@dataclass
+class _Copy:
+    """One copy of the world and the episode it is in; None when none is left for it."""
+
+    world: gymnasium.Env
+    episode: Episode | None = None
+    observation: Any = None
+
+    def begin(self, episode: Episode | None) -> None:
+        self.episode = episode
+        if episode is not None:
+            self.observation, _ = self.world.reset(seed=episode.seed)
+
+    def step(self, action: Any, discount: float) -> bool:
+        """Carry out an action; whether that ended the episode, by a terminal or a time-out."""
+        assert self.episode is not None
+        self.observation, reward, terminal, cut, info = self.world.step(action)
+        now = self.episode
+        now.total += float(reward)
+        now.discounted += discount**now.length * float(reward)
+        now.length += 1
+        if "success" in info:
+            now.success = bool(now.success) or bool(info["success"])
+        return terminal or cut
+
+
+def play_side_by_side(
+    name: str, act: Callable[[NDArray[Any]], NDArray[Any]], seeds: Sequence[int], discount: float
+) -> list[Episode]:
+    """One episode for each seed, in their order; each depends on its seed and the policy alone.
+
+    MuJoCo lets go of Python's lock while it computes, so large bodies are stepped in threads, one for each core.
+    """
+    copies = [_Copy(world) for world in _worlds(name, min(COPIES, len(seeds)))]
+    episodes = [Episode(seed) for seed in seeds]
+    waiting = iter(episodes)
+    for copy in copies:
+        copy.begin(next(waiting))
+    rows = np.repeat(np.asarray(copies[0].observation)[None], COPIES, axis=0)
+    fit = _fit(copies[0].world)
+    threads = min(available_cores(), len(copies)) if _threads_pay(copies[0].world) else 1
+    with ThreadPoolExecutor(threads) as pool:
+        step_all = map if threads == 1 else pool.map
+        while going := [copy for copy in copies if copy.episode is not None]:
+            for row, copy in enumerate(copies):
+                rows[row] = copy.observation
+            actions = fit(act(rows))
+            work = [(copy, action) for copy, action in zip(copies, actions, strict=False) if copy.episode is not None]
+
+            def step_share(first: int, work: Sequence[tuple[_Copy, Any]] = work) -> list[bool]:
+                return [copy.step(action, discount) for copy, action in work[first::threads]]
+
+            for first, ended in enumerate(step_all(step_share, range(threads))):
+                for copy, over in zip(going[first::threads], ended, strict=True):
+                    if over:
+                        copy.begin(next(waiting, None))
+    return episodes
+
+
+@cache  # a kitchen takes half a second to build, and a run tries its policies in it many times
+def _worlds(name: str, count: int) -> list[gymnasium.Env]:
+    return [make_world(name) for _ in range(count)]
+
+
+def _fit(world: gymnasium.Env) -> Callable[[NDArray[Any]], Any]:
+    """From the policy's numbers to the world's actions: inside the bounds of a box, integers of a discrete space."""
+    space: Any = world.action_space
+    if hasattr(space, "low"):
+        return lambda actions: np.clip(actions, space.low, space.high).astype(space.dtype)
+    return lambda actions: (actions + getattr(space, "start", 0)).tolist()
+
+
+def _threads_pay(world: gymnasium.Env) -> bool:
+    """Whether a step is mostly MuJoCo's: an ant's (14 degrees of freedom) is, a hopper's (6) is half Python's."""
+    inner: Any = world.unwrapped
+    inner = getattr(inner, "simulator", inner)
+    model = getattr(getattr(inner, "ant_env", inner), "model", None)
+    return getattr(model, "nv", 0) > 12

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from dr3.methods import DQN
+from dr3.training import side_by_side
+from dr3.training.evaluation import Policy, Rollouts, evaluator_for
+from dr3.training.side_by_side import COPIES, play_side_by_side
+
+
+class Walk(gymnasium.Env):
+    """A walk on a line from a random place, one step of the action (clipped to 1) at a time; it ends beyond 5."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)
+    action_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        self.place = self.np_random.uniform(0, 4, 1)
+        return self.place.astype(np.float32), {"success": False}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.place = self.place + action
+        over = bool(self.place[0] > 5)
+        return self.place.astype(np.float32), float(action[0]), over, False, {"success": over}
+
+
+@pytest.fixture(autouse=True)
+def walk(monkeypatch):
+    side_by_side._worlds.cache_clear()
+    monkeypatch.setattr(side_by_side, "make_world", lambda name: gymnasium.wrappers.TimeLimit(Walk(), 20))
+    yield
+    side_by_side._worlds.cache_clear()
+
+
+def test_an_episode_is_a_function_of_its_seed(monkeypatch):
+    shapes = set()
+
+    def act(rows):
+        shapes.add(rows.shape)
+        return 0.3 * rows - 0.2
+
+    many = play_side_by_side("walk", act, range(40), 0.9)  # more than copies: they take turns
+    few = play_side_by_side("walk", act, [7, 3], 0.9)
+    assert few == [many[7], many[3]]
+    assert shapes == {(COPIES, 1)}  # always so many rows
+    monkeypatch.setattr(side_by_side, "available_cores", lambda: 3)
+    monkeypatch.setattr(side_by_side, "_threads_pay", lambda world: True)
+    assert play_side_by_side("walk", act, range(40), 0.9) == many
+    assert len({episode.length for episode in many}) > 1
+
+
+def test_actions_stay_inside_the_bounds_and_sums_are_right():
+    start = float(np.random.default_rng(0).uniform(0, 4))  # Gymnasium's generator, given the seed
+    (episode,) = play_side_by_side("walk", lambda rows: np.full((len(rows), 1), 9.0), [0], 0.5)
+    steps = int(np.floor(5 - start)) + 1
+    assert (episode.total, episode.length, episode.success) == (steps, steps, True)
+    assert episode.discounted == pytest.approx(2 - 0.5 ** (steps - 1))
+    (idle,) = play_side_by_side("walk", lambda rows: np.zeros((len(rows), 1)), [0], 0.5)
+    assert (idle.total, idle.length, idle.success) == (0.0, 20, False)
+
+
+class Right(Policy):
+    def __call__(self, observations):
+        return np.ones((len(observations), 1))
+
+
+RIGHT = Right(DQN(), None, (1,))
+
+
+def test_success_and_the_normalised_score_stand_beside_the_returns():
+    outcome = Rollouts("antmaze/umaze", episodes=4)(RIGHT, seed=0, step=5, discount=1.0)
+    assert outcome["evaluation/success"] == 1.0
+    assert outcome["evaluation/length"] == outcome["evaluation/return"] == np.mean(outcome["returns"])
+    assert outcome["evaluation/normalised_score"] == pytest.approx(100 * outcome["evaluation/return"])
+    again = Rollouts("walk", episodes=4)(RIGHT, seed=0, step=5, discount=1.0)
+    assert again["returns"] == outcome["returns"]
+    assert "evaluation/normalised_score" not in again
+    other = Rollouts("walk", episodes=4)(RIGHT, seed=0, step=6, discount=1.0)
+    assert other["returns"] != outcome["returns"]
+
+
+def test_a_gymnasium_world_is_tried_by_episodes():
+    evaluator = evaluator_for("CartPole-v1", episodes=3)
+    assert evaluator.describe() == {"kind": "rollouts", "env": "CartPole-v1", "episodes": 3}
