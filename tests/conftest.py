@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from dr3.data import assemble
-from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
+from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +35,21 @@ def logged() -> Transitions:
         returns_discount=0.99,
         next_behavior=behavior,
         name="logged",
+    )
+
+
+@pytest.fixture(scope="session")
+def logged_continuous(logged) -> Transitions:
+    """The same 48 rows with actions of two numbers between -2 and 3."""
+    random = np.random.default_rng(1)
+    actions, following = random.uniform(-2, 3, size=(2, len(logged), 2)).astype(np.float32)
+    return dataclasses.replace(
+        logged,
+        actions=actions,
+        next_actions=np.where(logged.next_action_known[:, None], following, 0).astype(np.float32),
+        action_space=ContinuousActions(2, -2.0, 3.0),
+        next_behavior=None,
+        name="logged-continuous",
     )
 
 

@@ -20,19 +20,23 @@ if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.errors import UserError
     from dr3.integrations import diagnose
-    from dr3.methods import CQL, DQN, REM, SARSA, TD, Supervised
+    from dr3.methods import BC, BRAC, CQL, DQN, REM, SAC, SARSA, TD, ContinuousCQL, Supervised
     from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, SrankPenalty
     from dr3.training import Runs, digest, train
     from dr3.training import Runs as open
 
 _HOMES = {
+    "BC": "dr3.methods",
+    "BRAC": "dr3.methods",
     "CQL": "dr3.methods",
+    "ContinuousCQL": "dr3.methods",
     "DQN": "dr3.methods",
     "DR3": "dr3.regularizers",
     "FeatureNorm": "dr3.regularizers",
     "LabelNoiseDR3": "dr3.regularizers",
     "REM": "dr3.methods",
     "Runs": "dr3.training",
+    "SAC": "dr3.methods",
     "SARSA": "dr3.methods",
     "SrankPenalty": "dr3.regularizers",
     "Supervised": "dr3.methods",
@@ -47,12 +51,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "BC",
+    "BRAC",
     "CQL",
     "DQN",
     "DR3",
     "REM",
+    "SAC",
     "SARSA",
     "TD",
+    "ContinuousCQL",
     "FeatureNorm",
     "LabelNoiseDR3",
     "Runs",

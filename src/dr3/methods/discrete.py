@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
-from dr3.methods.base import Info, Spec, objective
+from dr3.methods.base import Info, Spec, objective, within
 from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
 from dr3.optimization import Adam, move
 from dr3.regularizers import Regularizer
@@ -63,7 +62,10 @@ class DiscreteMethod:
 
     def prepare(self, data: Transitions) -> Transitions:
         if not isinstance(data.action_space, DiscreteActions):
-            raise UserError(f"{self.name} needs discrete actions, but those of {data.name} are continuous.")
+            raise UserError(
+                f"{self.name} needs discrete actions, but those of {data.name} are continuous; use continuous-cql "
+                "(ContinuousCQL), sac, brac or bc."
+            )
         self.check()
         return data
 
@@ -207,12 +209,6 @@ class BootstrappedMethod(DiscreteMethod):
 
     def synchronise(self, learner: Learner) -> Learner:
         return learner._replace(target=move(learner.target, learner.critic, self.target_rate))
-
-
-def within(name: str, value: float, least: float, most: float = math.inf) -> None:
-    if not (least <= value <= most and math.isfinite(value)):
-        interval = f"at least {least}" if most == math.inf else f"between {least} and {most}"
-        raise UserError(f"{name} must be {interval}, not {value}.")
 
 
 def chosen(values: Array, actions: Array) -> Array:

@@ -1,8 +1,11 @@
 """Features and a last linear layer: separate things with names."""
 
+from dr3.networks.action_critic import ActionCritic, TwinCritics
+from dr3.networks.actor_critic import ActorCritic
 from dr3.networks.convolution import Convolution
 from dr3.networks.convolutional import Convolutional, minatar, nature
 from dr3.networks.critic import Critic, DiscreteCritic, Trunk
+from dr3.networks.gaussian_policy import GaussianPolicy, TanhGaussian
 from dr3.networks.heads import Heads, MultiHeadCritic, QuantileCritic
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
@@ -11,17 +14,22 @@ from dr3.networks.trunk import Network, trunk_for
 
 __all__ = [
     "MLP",
+    "ActionCritic",
+    "ActorCritic",
     "Convolution",
     "Convolutional",
     "Critic",
     "DiscreteCritic",
+    "GaussianPolicy",
     "Heads",
     "Linear",
     "MultiHeadCritic",
     "Network",
     "Normalised",
     "QuantileCritic",
+    "TanhGaussian",
     "Trunk",
+    "TwinCritics",
     "minatar",
     "nature",
     "trunk_for",

@@ -36,5 +36,21 @@ class Linear(eqx.Module):
         weight = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
         return cls(weight, jnp.zeros(outputs))
 
+    @classmethod
+    def biased(cls, inputs: int, outputs: int, *, key: Array) -> Linear:
+        """Weights uniform in ± 1 / sqrt(fan-in), every bias 0.1: the hidden layers of CQL's public release."""
+        limit = inputs**-0.5
+        weight = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
+        return cls(weight, jnp.full(outputs, 0.1))
+
+    @classmethod
+    def small(cls, inputs: int, outputs: int, *, key: Array, limit: float = 3e-3) -> Linear:
+        """Weights and biases uniform in ± 0.003: the last layers of CQL's public release, which start near 0."""
+        of_weight, of_bias = jax.random.split(key)
+        return cls(
+            jax.random.uniform(of_weight, (inputs, outputs), minval=-limit, maxval=limit),
+            jax.random.uniform(of_bias, (outputs,), minval=-limit, maxval=limit),
+        )
+
     def __call__(self, x: Array) -> Array:
         return x @ self.weight + self.bias

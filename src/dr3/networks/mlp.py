@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -19,11 +20,19 @@ class MLP(eqx.Module):
     width: int = eqx.field(static=True)
 
     @classmethod
-    def create(cls, shape: tuple[int, ...], hidden: tuple[int, ...], *, key: Array) -> MLP:
+    def create(
+        cls,
+        shape: tuple[int, ...],
+        hidden: tuple[int, ...],
+        *,
+        key: Array,
+        layer: Callable[..., Linear] = Linear.fan_in,
+    ) -> MLP:
+        """`layer` draws each of them, given its inputs, its outputs and a key."""
         sizes = (math.prod(shape), *hidden)
         keys = jax.random.split(key, len(hidden))
         pairs = zip(sizes[:-1], sizes[1:], keys, strict=True)
-        return cls(tuple(Linear.fan_in(a, b, key=k) for a, b, k in pairs), sizes[-1])
+        return cls(tuple(layer(a, b, key=k) for a, b, k in pairs), sizes[-1])
 
     def __call__(self, observations: Array) -> Array:
         x = observations.reshape(len(observations), math.prod(observations.shape[1:])).astype(jnp.float32)

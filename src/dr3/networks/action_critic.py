@@ -1,0 +1,101 @@
+"""Critics that are given the action: features of (s, a), and one value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dr3.networks.linear import Linear
+
+
+class StateActionLinear(eqx.Module):
+    """W_s s + W_a a + b: one dense layer over (s, a), with its weights in two parts.
+
+    Many actions at one state share W_s s: (n, states) and (…, n, actions) -> (…, n, out).
+    """
+
+    state_weight: Array  # (states, out)
+    action_weight: Array  # (actions, out)
+    bias: Array  # (out,)
+
+    @classmethod
+    def create(cls, states: int, actions: int, outputs: int, *, key: Array) -> StateActionLinear:
+        whole = Linear.biased(states + actions, outputs, key=key)
+        return cls(whole.weight[:states], whole.weight[states:], whole.bias)
+
+    def __call__(self, states: Array, actions: Array) -> Array:
+        return actions @ self.action_weight + (states @ self.state_weight + self.bias)
+
+
+class ActionCritic(eqx.Module):
+    """Q(s, a) = w · phi(s, a) + b; phi are dense layers over s and a together, a ReLU after each."""
+
+    first: StateActionLinear
+    stack: tuple[Linear, ...]
+    head: Linear
+    width: int = eqx.field(static=True)
+
+    @classmethod
+    def create(cls, shape: tuple[int, ...], actions: int, hidden: tuple[int, ...], *, key: Array) -> ActionCritic:
+        of_first, *of_stack, of_head = jax.random.split(key, len(hidden) + 1)
+        first = StateActionLinear.create(math.prod(shape), actions, hidden[0], key=of_first)
+        sizes = zip(hidden[:-1], hidden[1:], of_stack, strict=True)
+        stack = tuple(Linear.biased(inputs, outputs, key=of_layer) for inputs, outputs, of_layer in sizes)
+        return cls(first, stack, Linear.small(hidden[-1], 1, key=of_head), hidden[-1])
+
+    def features(self, observations: Array, actions: Array) -> Array:
+        """phi(s, a): (n, *shape), (…, n, size) -> (…, n, width)."""
+        states = observations.reshape(len(observations), -1).astype(jnp.float32)
+        x = jax.nn.relu(self.first(states, actions))
+        for layer in self.stack:
+            x = jax.nn.relu(layer(x))
+        return x
+
+    def values(self, phi: Array) -> Array:
+        """(…, width) -> (…)."""
+        return self.head(phi)[..., 0]
+
+    def layers(self) -> dict[str, Any]:
+        """All layers by name, in forward order; the last one is `head`."""
+        hidden = {f"dense{number}": layer for number, layer in enumerate((self.first, *self.stack), start=1)}
+        return {**hidden, "head": self.head}
+
+
+class TwinCritics(eqx.Module):
+    """Critics side by side, each with weights of its own; whatever they say has their axis first.
+
+    They run one after the other. As one batched product (weights with a leading axis) an update of two critics, batch
+    256, took 0.94, 1.18 and 1.06 times as long on one core: for 2 x 256, for 3 x 256, and for 3 x 256 with 31 actions.
+    """
+
+    members: tuple[ActionCritic, ...]
+
+    @classmethod
+    def create(
+        cls, shape: tuple[int, ...], actions: int, hidden: tuple[int, ...], *, key: Array, count: int = 2
+    ) -> TwinCritics:
+        return cls(
+            tuple(ActionCritic.create(shape, actions, hidden, key=of) for of in jax.random.split(key, count)),
+        )
+
+    def features(self, observations: Array, actions: Array) -> Array:
+        """phi_k(s, a): (n, *shape), (…, n, size) -> (critics, …, n, width)."""
+        return jnp.stack([critic.features(observations, actions) for critic in self.members])
+
+    def values(self, phi: Array) -> Array:
+        """Q_k from features: (critics, …, width) -> (critics, …)."""
+        return jnp.stack([critic.values(of) for critic, of in zip(self.members, phi, strict=True)])
+
+    def q(self, observations: Array, actions: Array) -> Array:
+        """Q_k(s, a): (n, *shape), (…, n, size) -> (critics, …, n), without an array of all features."""
+        return jnp.stack([critic.values(critic.features(observations, actions)) for critic in self.members])
+
+    def layers(self) -> dict[str, Any]:
+        """The layers of all critics by name, in forward order."""
+        each = [critic.layers() for critic in self.members]
+        return {name: tuple(layers[name] for layers in each) for name in each[0]}
