@@ -90,7 +90,11 @@ def health(
     A verdict is about the last checkpoint. For `data` and `held_out` see `measure`; without held-out episodes nothing
     is said about the held-out error.
     """
-    measured = measure(runs, data, held_out=held_out)
+    return judge_runs(runs, measure(runs, data, held_out=held_out), thresholds)
+
+
+def judge_runs(runs: Runs, measured: Measurements, thresholds: Thresholds | None = None) -> Health:
+    """The verdicts on every member of a run, from what was measured of it."""
     members = [
         (label_of(runs, number), member.regularizer, runs.status["diverged"].get(str(number)))
         for number, member in enumerate(runs.members)

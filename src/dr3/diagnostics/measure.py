@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from dr3 import instruments
 from dr3.collect import load
@@ -81,6 +82,8 @@ def td_error_of(answers: Answers) -> float:
     return instruments.td_error(answers.values, answers.rewards, answers.next_values, answers.discounts)
 
 
+# The matrices are small: BLAS threads would only wait for each other, most of all beside a run that is still training.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def measure(
     runs: Runs,
     data: Transitions | None = None,

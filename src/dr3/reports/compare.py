@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dr3.errors import UserError
 from dr3.notation import spell
 from dr3.reports.curves import Panel
-from dr3.stats import Interval, average_over_checkpoints, difference, improvement, mean
+from dr3.stats import Interval, average_over_checkpoints, difference, improvement, interval, mean
 from dr3.training import Runs
 
 RETURN = "evaluation/return"
@@ -29,6 +29,7 @@ class Score:
     """A return, and by how much it is above the first regularizer's: the same seeds on both sides."""
 
     mean: float
+    interval: Interval | None  # of the mean; None for a single seed
     gain: Interval | None  # None for the first regularizer itself
     improvement: Interval | None  # the probability that a run with it beats one of the first regularizer
 
@@ -54,8 +55,13 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
     sides: list[Side] = []
     first: dict[str, NDArray[np.float64]] = {}
     for word, members in groups.items():
-        scores = _scores(runs, members)
-        told = {key: _score(value, first.get(key), replicates) for key, value in scores.items()}
+        scores = (
+            returns_of(runs.evaluation_steps, runs.evaluations[RETURN][members]) if RETURN in runs.evaluations else {}
+        )
+        told = {
+            key: score(value, first.get(key), paired=len(value) == len(first.get(key, ())), replicates=replicates)
+            for key, value in scores.items()
+        }
         first = first or scores
         sides.append(
             Side(
@@ -102,30 +108,32 @@ def _panel(name: str, steps: NDArray[Any], values: NDArray[Any]) -> tuple[str, N
     return name, steps, values, name == "dot product" and bool(np.nanmin(values) > 0)
 
 
-def _scores(runs: Runs, members: list[int]) -> dict[str, NDArray[np.float64]]:
-    """Final and average returns, each (seeds, 1); nothing where policies were not tried."""
-    if RETURN not in runs.evaluations:
+def returns_of(steps: NDArray[Any], curves: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Final and average returns, each (seeds, 1), of returns (seeds, T); nothing where no trained policy was tried."""
+    trained = carried_on(curves)[:, steps > 0]
+    if trained.shape[1] == 0 or np.isnan(trained).any():
         return {}
-    trained = runs.evaluation_steps > 0
-    curves = _carried_on(runs.evaluations[RETURN][members])[:, trained]
-    return {"final": curves[:, -1:], "average": average_over_checkpoints(curves[:, None])}
+    return {"final": trained[:, -1:], "average": average_over_checkpoints(trained[:, None])}
 
 
-def _score(values: NDArray[np.float64], first: NDArray[np.float64] | None, replicates: int) -> Score:
-    if first is None:
-        return Score(float(values.mean()), None, None)
+def score(
+    values: NDArray[np.float64], first: NDArray[np.float64] | None, *, paired: bool, replicates: int = 10_000
+) -> Score:
+    """The mean of returns (seeds, 1), and its gain over the `first`; `paired`: row i shares its seed with theirs."""
     # Every interval from a generator of its own: another regularizer in the list changes none of these numbers.
-    paired = len(values) == len(first)
+    own = interval(values, mean, np.random.default_rng(0), replicates=replicates) if len(values) > 1 else None
+    if first is None:
+        return Score(float(values.mean()), own, None, None)
     gain = difference(values, first, mean, np.random.default_rng(0), paired=paired, replicates=replicates)
     better = improvement(values, first, np.random.default_rng(0), paired=paired, replicates=replicates)
-    return Score(float(values.mean()), gain, better.probability)
+    return Score(float(values.mean()), own, gain, better.probability)
 
 
-def _carried_on(curves: NDArray[np.float64]) -> NDArray[np.float64]:
+def carried_on(curves: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each row with its gaps filled by what came last before them: (members, T)."""
     known = np.where(np.isnan(curves), 0, np.arange(curves.shape[1]))
     return np.take_along_axis(curves, np.maximum.accumulate(known, axis=1), axis=1)
 
 
 def _last_median(curves: NDArray[np.float64]) -> float:
-    return float(np.median(_carried_on(curves)[:, -1]))
+    return float(np.median(carried_on(curves)[:, -1]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dr3.reports.style import apart, colours, style
+from dr3.reports.style import apart, colours, short, style
 from dr3.stats import (
     Band,
     Comparison,
@@ -71,7 +71,7 @@ def efficiency_plot(curves: Mapping[str, Band], *, statistic: str = "IQM of norm
         _bands(panel, curves)
         panel.set_xlabel("gradient steps")
         panel.set_ylabel(statistic)
-        panel.xaxis.set_major_formatter(lambda value, _: _short(value))
+        panel.xaxis.set_major_formatter(lambda value, _: short(value))
         _label_ends(panel, curves)
         return figure
 
@@ -175,11 +175,3 @@ def _label_inside(panel: Axes, bands: Mapping[str, Band]) -> None:
             color=colours(bands)[name],
             fontweight="bold",
         )
-
-
-def _short(value: float) -> str:
-    """12500000 -> 12.5M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"

@@ -73,3 +73,11 @@ def apart(positions: Iterable[float], gap: float) -> list[float]:
     result = np.empty_like(wanted)
     result[order] = (up + down) / 2.0
     return result.tolist()
+
+
+def short(value: float) -> str:
+    """12500000 -> 12.5M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -131,6 +131,12 @@ class Runs:
 
         return health(self, data, held_out=held_out)
 
+    def report(self, path: str | Path | None = None, *, data: Transitions | None = None) -> Path:
+        """Write the HTML report, by default report.html in the run folder."""
+        from dr3.reports.report import write_report  # as above; it also takes several runs
+
+        return write_report(self, path, data=data)
+
     def _call(
         self, function: str, member: int, step: int | None, observations: ArrayLike, *more: ArrayLike
     ) -> NDArray[Any]:

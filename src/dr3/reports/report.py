@@ -1,0 +1,57 @@
+"""`dr3 report`: from run folders to one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dr3.data.transitions import Transitions
+from dr3.errors import UserError
+from dr3.reports.checkup import Checkup
+from dr3.reports.content import Reading, gather
+from dr3.reports.page import render
+from dr3.training import Runs
+
+
+def write_report(
+    runs: Runs | Sequence[Runs],
+    path: str | Path | None = None,
+    *,
+    data: Transitions | None = None,
+    gradients: bool = True,
+    progress: Callable[[str, int, int], None] = lambda title, done, of: None,
+) -> Path:
+    """Write the report of one or several runs and return its path: `report.html` in the run's folder by default.
+
+    `data` and `gradients` as in `dr3.diagnostics.measure`. Where the data of a run cannot be had, its report gives the
+    reason in place of the verdicts, and everything else. `progress` is told after each checkpoint.
+    """
+    several = [runs] if isinstance(runs, Runs) else list({one.path.resolve(): one for one in runs}.values())
+    if not several:
+        raise UserError("A report needs at least one run.")
+    if path is None and len(several) > 1:
+        raise UserError("A report of several runs belongs to none of their folders: say where it goes, --out FILE.")
+    path = several[0].path / "report.html" if path is None else Path(path)
+    page = render(gather([_read(one, data, gradients, progress) for one in several]))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(path.name + ".partial")
+        partial.write_text(page, "utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def _read(runs: Runs, data: Transitions | None, gradients: bool, progress: Callable[[str, int, int], None]) -> Reading:
+    checkup = Checkup(data, gradients=gradients)
+    steps = checkup.missing(runs)
+    if not steps:
+        return Reading(runs, None, f"{runs.path} has no checkpoint yet.")
+    for number, step in enumerate(steps, start=1):
+        try:
+            checkup.measure(runs, step)
+        except UserError as reason:
+            return Reading(runs, None, str(reason))
+        progress(str(runs.path), number, len(steps))
+    return Reading(runs, checkup.health(runs))
