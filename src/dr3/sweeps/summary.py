@@ -38,10 +38,8 @@ def collected_results(tasks: Sequence[Task], out: Path) -> list[Result]:
         file = RunFolder(out / task.name).results
         if file.exists():  # policies were tried somewhere
             for row in read_results(file):
-                _, plus, regularizer = row.algorithm.partition("+")
-                collected.append(
-                    dataclasses.replace(row, algorithm=f"{words[task.name]}{plus}{regularizer}", task=task.data)
-                )
+                algorithm = row.algorithm.replace(task.method.name, words[task.name], 1)
+                collected.append(dataclasses.replace(row, algorithm=algorithm, task=task.data))
     return [row for row in collected if row.step > 0]
 
 

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from dr3.cli import run
+
+GRID = """
+steps = 600
+data = "grid16smoothobs"
+regularizers = ["none", "dr3:0.1"]
+
+[methods.dqn]
+"""
+
+
+@pytest.fixture
+def sweep(tmp_path, capsys):
+    """Carry out `dr3 sweep` on a file of this content: the exit code, what it printed and what it complained about."""
+
+    def call(text, *flags):
+        (tmp_path / "grid.toml").write_text(text)
+        code = run(["sweep", str(tmp_path / "grid.toml"), "--out", str(tmp_path / "out"), *flags])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_a_dry_run_prints_the_tasks_and_does_nothing(sweep, tmp_path):
+    code, out, _ = sweep(GRID + "target_period = [10, 20]", "--dry-run")
+    assert code == 0
+    assert "4 tasks" in out
+    assert out.count("to do") == 4
+    code, out, _ = sweep(GRID.replace("grid16smoothobs", "gone.npz"), "--dry-run")
+    assert code == 0
+    assert "file" in out
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_task_that_fails_is_exit_code_1(sweep, tmp_path):
+    code, out, err = sweep(GRID + "learning_rate = -1.0", "--workers", "1")
+    assert code == 1
+    assert "Everything is in" in out
+    logs = list((tmp_path / "out").glob("*/log.txt"))
+    assert len(logs) == 2
+    for log in logs:
+        assert f"{log.parent.name} failed: learning_rate must be" in err
+        assert f"Its log: {log}" in err
+        assert "learning_rate must be" in log.read_text()
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_2(sweep, tmp_path):
+    code, _, err = sweep(GRID.replace("grid16smoothobs", "gone.npz"))
+    assert code == 2
+    assert err == f"dr3: {tmp_path / 'grid.toml'}: there is no file for the data gone.npz.\n"
+    code, _, err = sweep(GRID, "--address", "auto")
+    assert code == 2
+    assert err == "dr3: --address is of the engine ray: say --engine ray too.\n"
+    assert not (tmp_path / "out").exists()

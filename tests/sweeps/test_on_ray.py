@@ -1,0 +1,75 @@
+"""A real Ray cluster of several nodes, on this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from importlib.util import find_spec
+
+import pytest
+
+from dr3.errors import UserError
+from dr3.sweeps import OnRay, run_tasks
+from dr3.training import digest
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
+
+
+@pytest.fixture(scope="module")
+def cluster(shared_programs):
+    """A head that takes no tasks, and two nodes that take one at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        from ray.cluster_utils import Cluster
+
+        # A lost node is noticed at once: it refuses the connection. One that is merely slow has time to answer.
+        checks = {"health_check_period_ms": 200, "health_check_timeout_ms": 10_000, "health_check_failure_threshold": 3}
+        head = {"num_cpus": 0, "include_dashboard": False, "_system_config": checks}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+        yield cluster
+        cluster.shutdown()
+
+
+@needs_ray
+def test_a_killed_worker_and_a_lost_node_change_no_result(cluster, tasks, undisturbed, taken_up, tmp_path):
+    nodes = {node.node_id: node for node in cluster.list_all_nodes()}
+    first, second, _ = (tmp_path / task.name for task in tasks)
+    lost = []
+
+    def disturb():
+        os.kill(int(taken_up(first, 100)[0]), signal.SIGKILL)
+        words = taken_up(second, 100)
+        worker, node = int(words[0]), words[-1].rstrip(")")
+        lost.append(node)
+        # A node that is gone takes its workers with it at once; here they would outlive it by some seconds.
+        os.kill(worker, signal.SIGSTOP)
+        cluster.remove_node(nodes[node], allow_graceful=False)
+        os.kill(worker, signal.SIGKILL)
+
+    trouble = threading.Thread(target=disturb)
+    trouble.start()
+    outcome = run_tasks(tasks, tmp_path, engine=OnRay(cluster.address, save_every=0.0), show=False)
+    trouble.join()
+    assert outcome.failures == {}
+    assert outcome.finished == tasks
+    for folder in (first, second):
+        log = (folder / "log.txt").read_text()
+        assert log.count("--- process") == 2
+        assert "Going on from step" in log
+    log = (second / "log.txt").read_text()
+    assert log.index(lost[0]) == log.index("(Ray node ") + len("(Ray node ")
+    assert log.count(lost[0]) == 1
+    for task in tasks:
+        assert digest(outcome.runs(task)) == digest(undisturbed.runs(task))
+
+
+def test_what_cannot_be_an_engine_is_refused(monkeypatch, tasks, tmp_path):
+    with pytest.raises(UserError, match="at least 1 cpu and no fewer than 0 gpus, not 0 and 0"):
+        OnRay(cpus=0)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"pip install 'dr3\[ray\]'"):
+        run_tasks(tasks, tmp_path, engine=OnRay(), show=False)
