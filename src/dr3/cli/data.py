@@ -6,16 +6,21 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
 from dr3.cli.parsing import Count, dispatch, parse
 from dr3.errors import UserError
 
+if TYPE_CHECKING:
+    from dr3.data import Transitions
+
 USAGE = """\
 usage: dr3 data describe SOURCE [--json]
+       dr3 data convert SOURCE OUT [--format FORMAT]
        dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
+       dr3 data collect maze --env MAZE --kind play|diverse --steps N --out FILE [--seed N …]
 
 examples:
 
@@ -23,7 +28,13 @@ dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
 
-dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz"""
+dr3 data convert "hopper_medium-v2.hdf5:fraction=0.2" hopper.npz
+
+dr3 data convert breakout.npz breakout --format minari-arrow
+
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
+
+dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz"""
 
 
 @dataclass(frozen=True)
@@ -31,10 +42,25 @@ class Describe:
     """What a file or a world's sample holds: rows, episodes, returns, ends, rewards, and what looks wrong."""
 
     source: Annotated[str, tyro.conf.Positional]
-    """A file (.npz), a folder of DQN-replay files, sample:NAME, or a gridworld's name; each with settings."""
+    """A file (.npz; .hdf5 as D4RL's), a folder of Minari or of DQN-replay files, sample:NAME, or a gridworld's name;
+    each with settings."""
 
     json: bool = False
     """Print JSON instead of a table."""
+
+
+@dataclass(frozen=True)
+class Convert:
+    """Read logged data and write it in another format."""
+
+    source: Annotated[str, tyro.conf.Positional]
+    """Whatever `dr3 data describe` takes."""
+
+    out: Annotated[Path, tyro.conf.Positional]
+    """Where it goes. The endings .npz and .hdf5 (.h5) say the format."""
+
+    format: str | None = None
+    """npz, d4rl (HDF5), minari (a folder with HDF5 inside), minari-arrow, dqn-replay (a folder; stacks of images)."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +80,31 @@ class Collect:
     """Another seed, another replay."""
 
 
+@dataclass(frozen=True)
+class CollectMaze:
+    """Follow waypoints through a maze, with noise, and keep what happened: ways that a method must put together."""
+
+    env: str
+    """pointmaze/umaze, pointmaze/medium or pointmaze/large."""
+
+    out: Path
+    """The file (.npz, .hdf5). Stopped or killed, the same command goes on."""
+
+    steps: Count = 100_000
+    """Steps of the point."""
+
+    kind: Literal["play", "diverse"] = "diverse"
+    """Between a few hand-picked places, or between any two."""
+
+    seed: int = 0
+    """Another seed, other ways."""
+
+    noise: float = 0.5
+    """Standard deviation of what is added to every action."""
+
+
 def main(arguments: list[str]) -> int:
-    return dispatch("dr3 data", {"describe": _describe, "collect": _collect}, USAGE, arguments)
+    return dispatch("dr3 data", {"describe": _describe, "convert": _convert, "collect": _collect}, USAGE, arguments)
 
 
 def _describe(arguments: list[str]) -> int:
@@ -74,14 +123,27 @@ def _describe(arguments: list[str]) -> int:
     return 0
 
 
-def _collect(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: dr3 data collect dqn --env WORLD --steps N --out FILE.npz …\n\ndr3 data collect dqn --help")
-        return 0
-    agent, *rest = arguments
-    if agent != "dqn":
-        raise UserError(f"There is no agent {agent!r} to collect data with; there is dqn.")
+def _convert(arguments: list[str]) -> int:
+    options = parse(Convert, arguments, prog="dr3 data convert", description=Convert.__doc__ or "")
 
+    from dr3.collect import load
+    from dr3.data import write
+
+    if options.out.exists():
+        raise UserError(f"{options.out} is there already; remove it or choose another name.")
+    data = load(options.source)
+    chosen = write(options.out, data, form=options.format)
+    print(f"{len(data):,} rows in {len(set(data.episodes.tolist())):,} episodes are in {options.out} ({chosen})")
+    return 0
+
+
+def _collect(arguments: list[str]) -> int:
+    agents = {"dqn": _collect_dqn, "maze": _collect_maze}
+    usage = "usage: " + "\n       ".join(f"dr3 data collect {agent} --help" for agent in agents)
+    return dispatch("dr3 data collect", agents, usage, arguments)
+
+
+def _collect_dqn(arguments: list[str]) -> int:
     from dr3.collect.online_dqn import MINATAR_DQN, Schedule
     from dr3.collect.replay import collect_dqn
     from dr3.methods import DQN
@@ -89,10 +151,22 @@ def _collect(arguments: list[str]) -> int:
     parts: list[Any] = [("run", Collect), ("schedule", Schedule), ("method", DQN, field(default=MINATAR_DQN))]
     whole = dataclasses.make_dataclass("CollectDQN", parts, frozen=True)
     about = "Train a DQN online, in one compiled program, and keep all that it saw: its replay."
-    chosen: Any = parse(whole, rest, prog="dr3 data collect dqn", description=about)
+    chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
     run = chosen.run
     data = collect_dqn(
         run.env, steps=run.steps, out=run.out, seed=run.seed, method=chosen.method, schedule=chosen.schedule
     )
-    print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {run.out}")
+    return _say_collected(data, run.out)
+
+
+def _collect_maze(arguments: list[str]) -> int:
+    options = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
+
+    from dr3.collect.maze import collect_maze
+
+    return _say_collected(collect_maze(**dataclasses.asdict(options)), options.out)
+
+
+def _say_collected(data: Transitions, out: Path) -> int:
+    print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {out}")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import shutil
 import signal
 import time
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
+from dr3.collect.unfinished import begin_or_continue, check_target
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
@@ -54,10 +54,7 @@ def collect_dqn(
     method.check()
     if path.suffix != ".npz":
         raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
-    if path.exists():
-        raise UserError(f"{path} is there already; remove it or choose another name.")
-    if not path.parent.is_dir():
-        raise UserError(f"{path}: the folder it should be written to does not exist.")
+    check_target(path)
     if not 0 <= seed < 2**32:
         raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
     if method.batch_size < 1:
@@ -123,18 +120,7 @@ def _run(
 
 def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
     """The newest whole state beside the file, if it is of the same collection."""
-    config = states.folder / "config.json"
-    if not config.exists():
-        states.folder.mkdir(exist_ok=True)
-        config.write_text(json.dumps(asked, indent=2) + "\n")
-        return fresh, []
-    stored = json.loads(config.read_text())
-    for key, value in json.loads(json.dumps(asked)).items():
-        if stored.get(key) != value:
-            raise UserError(
-                f"{states.folder} holds an unfinished collection whose {key} is another ({stored.get(key)!r}, not "
-                f"{value!r}); choose another file, or remove that folder."
-            )
+    begin_or_continue(states.folder, asked)
     whole = [step for step in states.steps() if states.whole(step)]
     if not whole:
         return fresh, []

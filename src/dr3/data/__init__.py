@@ -1,11 +1,14 @@
 """What was logged: readers that make one table, and a look at what is in it."""
 
 from dr3.data.assemble import assemble
+from dr3.data.convert import WRITERS, write
 from dr3.data.d4rl import read_d4rl, write_d4rl
 from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
 from dr3.data.dqn_replay_files import write_dqn_replay
 from dr3.data.frames import Frames
+from dr3.data.minari import read_minari
+from dr3.data.minari_writing import write_minari
 from dr3.data.npz import read_npz, write_npz
 from dr3.data.read import READERS, read
 from dr3.data.subsets import replay_subset
@@ -13,6 +16,7 @@ from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 
 __all__ = [
     "READERS",
+    "WRITERS",
     "ContinuousActions",
     "Description",
     "DiscreteActions",
@@ -24,10 +28,13 @@ __all__ = [
     "read",
     "read_d4rl",
     "read_dqn_replay",
+    "read_minari",
     "read_npz",
     "replay_subset",
     "table",
+    "write",
     "write_d4rl",
     "write_dqn_replay",
+    "write_minari",
     "write_npz",
 ]

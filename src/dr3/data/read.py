@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dr3.data.d4rl import read_d4rl
+from dr3.data.minari import read_minari
+from dr3.data.minari_files import is_minari
 from dr3.data.npz import read_npz
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
@@ -19,15 +21,20 @@ READERS: dict[str, Callable[..., Transitions]] = {
 
 
 def read(path: str | os.PathLike[str], *, discount: float = 0.99, limit: int | None = None) -> Transitions:
-    """Read logged data; the ending of the name says how.
+    """Read logged data; the ending of the name says how, and a folder of Minari says it itself.
 
     `discount` is for the Monte-Carlo returns where the file holds none; `limit` is the length at which episodes were
     cut, for a file of D4RL that does not say where.
     """
+    if is_minari(Path(path)):
+        return read_minari(path, discount=discount)
     suffix = Path(path).suffix.lower()
     if suffix not in READERS:
         ending = f"the ending {suffix!r}" if suffix else "a name without an ending"
-        raise UserError(f"{path}: {ending} says nothing about the format; what can be read is {', '.join(READERS)}.")
+        raise UserError(
+            f"{path}: {ending} says nothing about the format; what can be read is {', '.join(READERS)} and folders of "
+            "Minari."
+        )
     reader = READERS[suffix]
     if limit is not None and reader is not read_d4rl:
         raise UserError(f"{path}: a limit of episodes is for HDF5 files that do not say where episodes were cut.")

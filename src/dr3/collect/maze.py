@@ -1,0 +1,197 @@
+"""Play and diverse data of mazes, made by a follower of waypoints that knows the map (as D4RL made its own)."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.collect.unfinished import begin_or_continue, check_target
+from dr3.data import Transitions, assemble, write
+from dr3.data.convert import ENDINGS
+from dr3.envs import WORLDS, make_world
+from dr3.envs.mazes import Cell, Maze
+from dr3.errors import UserError
+from dr3.training.interruption import watched
+from dr3.training.progress import reporter
+
+Kind = Literal["play", "diverse"]
+# (observation, the waypoint as seen from the body) -> an action
+Steer = Callable[[NDArray[np.float32], NDArray[np.float64]], NDArray[np.floating]]
+
+# Hand-picked places of the play data: the starts and goals of D4RL's own maps.
+PLACES: dict[str, tuple[Cell, ...]] = {
+    "umaze": ((1, 1), (1, 3), (3, 3), (3, 1)),
+    "medium": ((1, 1), (2, 6), (5, 1), (6, 5), (6, 6)),
+    "large": ((1, 1), (1, 6), (3, 5), (3, 10), (5, 2), (7, 4), (7, 6), (7, 9)),
+}
+NOISE = 0.5  # standard deviation of what is added to each action, as in D4RL's Maze2D
+ARRIVED = 0.25  # of a cell's width
+SECONDS_PER_PART = 30.0
+
+
+class Rows(NamedTuple):
+    """The steps of some episodes, column by column."""
+
+    observations: NDArray[np.float32]
+    actions: NDArray[np.float32]
+    rewards: NDArray[np.float32]
+    next_observations: NDArray[np.float32]
+    terminals: NDArray[np.bool_]
+    timeouts: NDArray[np.bool_]
+
+
+def collect_maze(
+    env: str,
+    *,
+    steps: int,
+    out: str | Path,
+    kind: Kind = "diverse",
+    seed: int = 0,
+    noise: float = NOISE,
+    steer: Steer | None = None,
+    progress: bool = True,
+) -> Transitions:
+    """Go from place to place in a maze for `steps` steps and write what happened to `out` (.npz or .hdf5).
+
+    An episode starts in one cell and follows the shortest way to another, cell by cell, with noise on every action.
+    "play": both are among a few hand-picked places; "diverse": any free cells. Never is it from the start of an
+    evaluation to its goal: who wants to go there must put ways together. The reward is the evaluation's all the same
+    (1 within 0.5 of its goal, where the episode ends); arriving elsewhere, or the world's limit, is a time-out.
+
+    `steer` moves the body towards a waypoint; by default that of PointMaze. An ant needs a trained walker here.
+
+    An episode is a function of the seed and its number: stopped or killed, the same call goes on and ends with the
+    same file.
+    """
+    path = Path(out)
+    if env not in WORLDS or "maze/" not in env:
+        raise UserError(f"There is no maze {env!r}; there are {', '.join(name for name in WORLDS if 'maze/' in name)}.")
+    if kind not in ("play", "diverse"):
+        raise UserError(f"The kind of maze data is play or diverse, not {kind!r}.")
+    if env.startswith("antmaze/") and steer is None:
+        raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
+    if path.suffix not in ENDINGS:
+        raise UserError(f"{path}: maze data is written as {' or '.join(ENDINGS)}; give the file such an ending.")
+    if steps < 2 or noise < 0:
+        raise UserError(f"steps must be at least 2 and noise at least 0, not {steps} and {noise}.")
+    check_target(path)
+    asked = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
+    folder = path.with_name(f"{path.name}.unfinished")
+    begin_or_continue(folder, asked)
+    rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
+    name = f"{env.replace('/', '-')}-{kind}-{seed}"
+    table = _table(rows, steps, name, env)
+    write(path, table)
+    shutil.rmtree(folder)
+    return table
+
+
+def _collect(
+    folder: Path, env: str, steps: int, kind: Kind, seed: int, noise: float, steer: Steer, show: bool
+) -> list[Rows]:
+    """All episodes up to `steps` steps; what is done is kept in the folder, a part now and then."""
+    done = _parts(folder)
+    made = sum(len(rows.rewards) for rows in done)
+    world: Any = make_world(env)
+    with reporter(f"{kind} in {env}", made, steps, show=show, unit="steps") as report, watched() as asked:
+        if done:
+            report.say(f"Going on from step {made:,}.")
+        fresh: list[Rows] = []
+        began = saved = time.monotonic()
+        before = made
+        while made < steps:
+            fresh.append(_episode(world, kind, (seed, len(done) + len(fresh)), noise, steer))
+            made += len(fresh[-1].rewards)
+            now = time.monotonic()
+            report.at(min(made, steps), per_second=(made - before) / max(now - began, 1e-9), note="")
+            if asked.signal or now - saved > SECONDS_PER_PART:
+                _save(folder, len(done), fresh)
+                done, fresh, saved = done + fresh, [], now
+            if asked.signal and made < steps:
+                report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
+                raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
+    return done + fresh
+
+
+def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, steer: Steer) -> Rows:
+    random = np.random.default_rng(number)
+    inner = world.unwrapped
+    start, target = _pair(inner.maze, kind, random)
+    distances = inner.maze.distances(target)
+    seen, _ = world.reset(seed=int(random.integers(2**31)), options={"start": start})
+    steps = []
+    over = False
+    while not over:
+        waypoint = _waypoint(inner, seen[:2], target, distances)
+        wanted = steer(seen, waypoint - seen[:2])
+        action = np.clip(wanted + noise * random.standard_normal(wanted.shape), -1, 1).astype(np.float32)
+        after, reward, terminal, cut, _ = world.step(action)
+        arrived = np.linalg.norm(after[:2] - inner.place(target)) <= ARRIVED * inner.scale
+        over = terminal or cut or bool(arrived)
+        steps.append((seen, action, reward, after, terminal, over and not terminal))
+        seen = after
+    now, actions, rewards, following, terminals, timeouts = (np.array(column) for column in zip(*steps, strict=True))
+    return Rows(now, actions, rewards.astype(np.float32), following, terminals, timeouts)
+
+
+def _pair(maze: Maze, kind: Kind, random: np.random.Generator) -> tuple[Cell, Cell]:
+    """Where to start and where to go; an episode that begins at the goal would be over."""
+    places = PLACES[maze.name] if kind == "play" else maze.free
+    pairs = [(a, b) for a in places for b in places if a not in (b, maze.goal) and (a, b) != (maze.start, maze.goal)]
+    return pairs[random.integers(len(pairs))]
+
+
+def _waypoint(world: Any, place: NDArray[np.floating], target: Cell, distances: dict[Cell, int]) -> NDArray[np.float64]:
+    """The centre of the next cell on the shortest way."""
+    column, row = np.rint(place / world.scale).astype(int)
+    here = (int(row) + world.maze.start[0], int(column) + world.maze.start[1])
+    if here == target or here not in distances:  # a body may lean over a wall's edge
+        nearest = min(distances, key=lambda cell: float(np.linalg.norm(world.place(cell) - place)))
+        return world.place(target if here == target else nearest)
+    return world.place(min(world.maze.neighbours(here), key=distances.__getitem__))
+
+
+def _steer_point(seen: NDArray[np.float32], waypoint: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A proportional-derivative controller, with D4RL's gains."""
+    return np.clip(10.0 * waypoint - seen[2:4], -1, 1)
+
+
+def _table(parts: list[Rows], steps: int, name: str, env: str) -> Transitions:
+    columns: dict[str, Any] = {
+        field: np.concatenate([getattr(rows, field) for rows in parts])[:steps] for field in Rows._fields
+    }
+    columns["timeouts"][-1] |= not columns["terminals"][-1]
+    columns |= {"name": np.array(name), "world": np.array(env)}
+    return assemble(columns, source=name, name=name)
+
+
+def _save(folder: Path, first: int, episodes: list[Rows]) -> None:
+    """Episodes as one file, named by the number of the first and of the one after the last."""
+    path = folder / f"{first:08d}-{first + len(episodes):08d}.npz"
+    unfinished = path.with_suffix(".tmp")
+    columns: dict[str, Any] = {
+        field: np.concatenate([getattr(rows, field) for rows in episodes]) for field in Rows._fields
+    }
+    with unfinished.open("wb") as file:
+        np.savez(file, **columns, lengths=np.array([len(rows.rewards) for rows in episodes]))
+    unfinished.replace(path)
+
+
+def _parts(folder: Path) -> list[Rows]:
+    """The episodes that were saved, without a gap."""
+    return [rows for path in sorted(folder.glob("*.npz")) for rows in _load(path)]
+
+
+def _load(path: Path) -> Iterator[Rows]:
+    with np.load(path) as stored:
+        columns = {field: stored[field] for field in Rows._fields}
+        ends = np.cumsum(stored["lengths"])
+    for first, end in zip([0, *ends[:-1]], ends, strict=True):
+        yield Rows(**{field: values[first:end] for field, values in columns.items()})

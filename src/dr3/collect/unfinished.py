@@ -1,0 +1,33 @@
+"""The folder beside a file that is still being collected."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dr3.errors import UserError
+
+
+def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
+    """Make the folder and write down what is collected; one that is there must be of the same collection."""
+    config = folder / "config.json"
+    if not config.exists():
+        folder.mkdir(exist_ok=True)
+        config.write_text(json.dumps(asked, indent=2) + "\n")
+        return
+    stored = json.loads(config.read_text())
+    for key, value in json.loads(json.dumps(asked)).items():
+        if stored.get(key) != value:
+            raise UserError(
+                f"{folder} holds an unfinished collection whose {key} is another ({stored.get(key)!r}, not {value!r}); "
+                "choose another file, or remove that folder."
+            )
+
+
+def check_target(path: Path) -> None:
+    """A file that can be written, and is not there yet."""
+    if path.exists():
+        raise UserError(f"{path} is there already; remove it or choose another name.")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: the folder it should be written to does not exist.")

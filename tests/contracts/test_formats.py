@@ -1,0 +1,240 @@
+"""What every format keeps of a table, and how every reader refuses what is damaged."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import dr3
+from dr3.cli import run
+from dr3.data import WRITERS, ContinuousActions, Transitions, assemble, describe, read_dqn_replay, write
+from dr3.errors import UserError
+
+pytest.importorskip("h5py")
+pytest.importorskip("pyarrow")
+ENDINGS = {"npz": ".npz", "d4rl": ".hdf5"}
+COLUMNS = ("observations", "actions", "rewards", "next_observations", "terminals", "timeouts", "episodes", "returns")
+VECTORS = [form for form in WRITERS if form != "dqn-replay"]
+
+
+def table(kind: str) -> Transitions:
+    """Three episodes: one ends, two are cut."""
+    random = np.random.default_rng(0)
+    rows = 12
+    seen = random.normal(size=(rows + 1, 3)).astype(np.float32)
+    columns = {
+        "observations": seen[:-1],
+        "next_observations": np.where(np.isin(np.arange(rows), [3, 8])[:, None], -1, seen[1:]),
+        "rewards": random.normal(size=rows).astype(np.float32),
+        "terminals": np.arange(rows) == 3,
+        "timeouts": np.isin(np.arange(rows), [8, 11]),
+        "world": np.array("CartPole-v1"),
+    }
+    if kind == "discrete":
+        columns |= {"actions": random.integers(4, size=rows), "num_actions": np.array(6)}
+    else:
+        columns |= {"actions": random.uniform(-0.4, 0.4, size=(rows, 2)), "action_low": np.array(-0.5)}
+        columns |= {"action_high": np.array(0.5)}
+    return assemble(columns, source="made up", name="made-up")
+
+
+@pytest.mark.parametrize("kind", ["discrete", "continuous"])
+@pytest.mark.parametrize("form", VECTORS)
+def test_a_table_comes_back_as_it_was(form, kind, tmp_path):
+    made = table(kind)
+    path = tmp_path / f"out{ENDINGS.get(form, '')}"
+    assert write(path, made, form=form) == form
+    back = dr3.load(path)
+    for column in COLUMNS:
+        np.testing.assert_array_equal(getattr(back, column), getattr(made, column), err_msg=column)
+        assert getattr(back, column).dtype == getattr(made, column).dtype, column
+    assert (back.action_space, back.world, back.name) == (made.action_space, "CartPole-v1", "made-up")
+    inside = made.next_action_known & ~made.timeouts
+    np.testing.assert_array_equal(back.next_actions[inside], made.next_actions[inside])
+    assert describe(back).timeouts == 2
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
+
+
+@pytest.mark.parametrize("form", ["minari", "minari-arrow"])
+def test_minari_itself_reads_what_is_written(form, tmp_path):
+    minari = pytest.importorskip("minari")
+    made = table("continuous")
+    write(tmp_path / "out", made, form=form)
+    theirs = minari.MinariDataset(tmp_path / "out" / "data")
+    assert (theirs.total_episodes, theirs.total_steps) == (3, len(made))
+    assert theirs.spec.env_spec.id == "CartPole-v1"
+    first = theirs[0]
+    np.testing.assert_array_equal(first.observations[:-1], made.observations[:4])
+    np.testing.assert_array_equal(first.actions, made.actions[:4])
+    assert list(first.terminations) == [False, False, False, True]
+
+
+def test_rows_that_do_not_follow_each_other_are_no_episode_of_minari(tmp_path):
+    with pytest.raises(UserError, match=r"rows 0 and 1 .*\.npz"):
+        write(tmp_path / "out", table("discrete").rows(np.array([0, 2, 3])), form="minari")
+    assert not list(tmp_path.iterdir())
+
+
+def replay(last: str) -> Transitions:
+    """Two episodes of stacked images, each beginning with three frames of zeros."""
+    images = np.random.default_rng(0).integers(1, 255, size=(7, 5, 5), dtype=np.uint8)
+    empty = np.zeros((3, 5, 5), np.uint8)
+    stacks = [
+        np.moveaxis(np.lib.stride_tricks.sliding_window_view(np.concatenate([empty, part]), 4, axis=0), -1, -1)
+        for part in (images[:4], images[4:])
+    ]
+    ends = np.array([0, 0, 0, 1, 0, 0, int(last == "terminals")])
+    columns = {
+        "observations": np.concatenate(stacks),
+        "actions": np.arange(7) % 3,
+        "rewards": np.arange(7) % 6,
+        "terminals": ends,
+    }
+    return assemble(columns, source="made up", name="made-up")
+
+
+@pytest.mark.parametrize("last", ["terminals", "timeouts"])
+def test_stacks_of_images_as_a_dqn_replay(last, tmp_path, monkeypatch):
+    import importlib
+
+    monkeypatch.setattr(
+        importlib.import_module("dr3.data.convert"),
+        "write_dqn_replay",
+        lambda folder, **columns: dr3.data.write_dqn_replay(folder, rows_per_file=16, **columns),
+    )
+    made = replay(last)
+    write(tmp_path / "out", made, form="dqn-replay")
+    back = read_dqn_replay(tmp_path / "out")
+    for column in COLUMNS:
+        np.testing.assert_array_equal(
+            np.asarray(getattr(back, column)), np.asarray(getattr(made, column)), err_msg=column
+        )
+
+
+def test_what_a_dqn_replay_cannot_keep_is_refused(tmp_path):
+    with pytest.raises(UserError, match="stacks"):
+        write(tmp_path / "out", table("discrete"), form="dqn-replay")
+    cut = replay("terminals")
+    cut = dataclasses.replace(cut, timeouts=cut.terminals, terminals=np.zeros(len(cut), np.bool_))
+    with pytest.raises(UserError, match="row 3 is a time-out"):
+        write(tmp_path / "out", cut, form="dqn-replay")
+    with pytest.raises(UserError, match="begins with frames"):
+        write(tmp_path / "out", replay("terminals").rows(slice(1, None)), form="dqn-replay")
+
+
+def test_the_command(tmp_path, capsys):
+    write(tmp_path / "a.npz", table("discrete"))
+    assert run(["data", "convert", f"{tmp_path / 'a.npz'}:fraction=0.5", str(tmp_path / "b.hdf5")]) == 0
+    assert "(d4rl)" in capsys.readouterr().out
+    assert len(dr3.load(tmp_path / "b.hdf5")) == 6
+    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c")]) == 2
+    assert "--format" in capsys.readouterr().err
+    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "b.hdf5")]) == 2
+    assert "there already" in capsys.readouterr().err
+    assert run(["data", "convert", str(tmp_path / "a.npz"), str(tmp_path / "c"), "--format", "minari"]) == 0
+    assert run(["data", "describe", str(tmp_path / "c"), "--json"]) == 0
+    assert '"timeouts": 2' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", VECTORS)
+def test_a_file_cut_in_half_is_refused_in_one_sentence(form, tmp_path):
+    path = tmp_path / f"out{ENDINGS.get(form, '')}"
+    write(path, table("continuous"), form=form)
+    largest = max((file for file in [path, *path.rglob("*")] if file.is_file()), key=lambda file: file.stat().st_size)
+    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
+    with pytest.raises(UserError, match="damaged or was cut short") as caught:
+        dr3.load(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", VECTORS)
+def test_a_number_that_is_none_is_refused_by_its_row(form, tmp_path):
+    made = table("continuous")
+    rewards = made.rewards.copy()
+    rewards[5] = np.nan
+    path = tmp_path / f"out{ENDINGS.get(form, '')}"
+    write(path, dataclasses.replace(made, rewards=rewards), form=form)
+    with pytest.raises(UserError, match="row 5 of 'rewards' is nan"):
+        dr3.load(path)
+
+
+def minari_folder(folder, episodes, **metadata):
+    """Written by hand, as Minari would."""
+    import h5py
+
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "metadata.json").write_text(json.dumps({"data_format": "hdf5"} | metadata))
+    with h5py.File(folder / "data" / "main_data.hdf5", "w") as file:
+        for number, episode in enumerate(episodes):
+            for name, values in episode.items():
+                file[f"episode_{number}/{name}"] = values
+    return folder
+
+
+def episode(steps: int, start: int) -> dict:
+    seen = np.arange(start, start + steps + 1, dtype=np.float64)
+    return {
+        "observations/observation": np.stack([seen, -seen], axis=1),
+        "observations/desired_goal": np.full((steps + 1, 1), 7.0),
+        "observations/achieved_goal/b": 100 + seen,
+        "observations/achieved_goal/a": 200 + seen,
+        "actions": np.full((steps, 2), 0.5, np.float32),
+        "rewards": np.arange(steps, dtype=np.float64),
+        "terminations": np.zeros(steps, np.bool_),
+        "truncations": np.arange(steps) == steps - 1,
+        "infos/qpos": np.zeros((steps + 1, 3)),
+    }
+
+
+def test_parts_of_observations_are_flattened_by_their_names(tmp_path):
+    box = {"type": "Box", "dtype": "float32", "shape": [2], "low": [-1.0, -2.0], "high": [1.0, 2.0]}
+    spec = {"id": "AntMaze_UMaze-v4", "kwargs": {"continuing_task": False}}
+    folder = minari_folder(
+        tmp_path / "set",
+        [episode(2, 0), episode(3, 10)] + [episode(1, 20 + number) for number in range(10)],
+        action_space=json.dumps(box),
+        env_spec=json.dumps(spec),
+        dataset_id="D4RL/antmaze/umaze-v1",
+    )
+    read = dr3.load(folder)
+    assert len(read) == 15
+    # achieved_goal/a, achieved_goal/b, desired_goal, observation
+    np.testing.assert_array_equal(read.observations[1], [201, 101, 7, 1, -1])
+    np.testing.assert_array_equal(read.next_observations[1], [202, 102, 7, 2, -2])
+    np.testing.assert_array_equal(read.observations[-1], [229, 129, 7, 29, -29])  # episode 10 comes after 9
+    np.testing.assert_array_equal(np.flatnonzero(read.timeouts), [1, 4, *range(5, 15)])
+    assert read.action_space == ContinuousActions(2, -2.0, 2.0)
+    assert read.world == 'AntMaze_UMaze-v4{"continuing_task": false}'
+    assert read.name == "D4RL-antmaze-umaze-v1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rewards": None}, "'rewards' is missing"),
+        ({"observations/observation": np.zeros((2, 2))}, "'observations' has 2 rows, but 2 steps need 3"),
+        ({"actions": np.zeros((3, 2), np.float32)}, "'actions' has 3 rows, but 'rewards' has 2"),
+        ({"actions": None, "actions/arm": np.zeros((2, 1))}, "its actions have parts"),
+    ],
+)
+def test_a_broken_episode_is_named(tmp_path, changes, words):
+    broken = {name: values for name, values in (episode(2, 0) | changes).items() if values is not None}
+    folder = minari_folder(tmp_path / "set", [episode(2, 0), broken])
+    with pytest.raises(UserError, match=r"main_data\.hdf5, episode_1: ") as caught:
+        dr3.load(folder)
+    assert words in str(caught.value)
+
+
+def test_what_is_no_folder_of_minari_is_refused(tmp_path):
+    with pytest.raises(UserError, match=r"data/metadata\.json"):
+        dr3.data.read_minari(tmp_path)
+    folder = minari_folder(tmp_path / "set", [], data_format="zarr")
+    with pytest.raises(UserError, match="'zarr'"):
+        dr3.load(folder)
+    (folder / "data" / "metadata.json").write_text('{"data_format":')
+    with pytest.raises(UserError, match="no whole JSON"):
+        dr3.load(folder)
