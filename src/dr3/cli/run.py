@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -19,11 +19,32 @@ class Digest:
     """The run folder."""
 
 
-USAGE = "usage: dr3 run digest RUN\n\nexample: dr3 run digest runs/first"
+@dataclass(frozen=True)
+class Export:
+    """Write a run as an experiment tracker reads it, a tracker run for each member. Again replaces what was written."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder."""
+
+    to: Literal["tensorboard", "wandb"]
+    """TensorBoard's event files, or W&B's offline runs. Nothing is sent anywhere."""
+
+    out: Path | None = None
+    """Where they go; by default into the run folder."""
+
+
+USAGE = """\
+usage: dr3 run digest RUN
+       dr3 run export RUN --to tensorboard|wandb [--out DIR]
+
+examples:
+  dr3 run digest runs/first
+  dr3 run export runs/first --to tensorboard && tensorboard --logdir runs/first/tensorboard
+  dr3 run export runs/first --to wandb && wandb sync runs/first/wandb/offline-run-*"""
 
 
 def main(arguments: list[str]) -> int:
-    return dispatch("dr3 run", {"digest": _digest}, USAGE, arguments)
+    return dispatch("dr3 run", {"digest": _digest, "export": _export}, USAGE, arguments)
 
 
 def _digest(arguments: list[str]) -> int:
@@ -32,4 +53,15 @@ def _digest(arguments: list[str]) -> int:
     from dr3.training import Runs, digest
 
     print(digest(Runs(options.run)))
+    return 0
+
+
+def _export(arguments: list[str]) -> int:
+    options = parse(Export, arguments, prog="dr3 run export", description=Export.__doc__ or "")
+
+    from dr3.integrations.trackers import TRACKERS
+    from dr3.training import Runs
+
+    for folder in TRACKERS[options.to](Runs(options.run), options.out):
+        print(folder)
     return 0

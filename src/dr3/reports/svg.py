@@ -178,7 +178,8 @@ def _n(place: float) -> str:
 
 
 def _tick(value: float) -> str:
-    return short(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}".replace("e-0", "e-")
+    text = short(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}".replace("e-0", "e-")
+    return "\N{MINUS SIGN}" + text[1:] if value < 0 else text
 
 
 def _round_step(step: float) -> float:

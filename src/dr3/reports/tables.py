@@ -86,4 +86,4 @@ def _with_limits(estimate: str, found: Interval, sign: str) -> Html:
 
 
 def _number(value: float, sign: str = "") -> str:
-    return "–" if math.isnan(value) else format(value, f"{sign}.4g").replace("-", "−")
+    return "–" if math.isnan(value) else format(value, f"{sign}.3g" if sign else ".4g").replace("-", "−")
