@@ -29,10 +29,10 @@ REPLAYS = 2  # of each game; seeds take them in turn, as the paper's five runs t
 GRIDWORLDS = ("grid16smoothobs", "grid16randomobs")
 
 NOTE: Mapping[Scale, str] = {
-    "smoke": "Two gridworlds and a tiny network stand in for the games, for a few updates: it only shows that all runs.",
-    "laptop": "MinAtar's Asterix, Breakout and Space Invaders stand in for Atari's games. Data are parts of two replays "
-    "of 1,000,000 steps that an online DQN makes here, which the seeds take in turn. Scores: 0 is the random agent that "
-    "a replay begins with, 100 the mean return over the replay.",
+    "smoke": "Two gridworlds and a tiny network stand in for the games: a few updates only show that all runs.",
+    "laptop": "MinAtar's Asterix, Breakout and Space Invaders stand in for Atari's games. Data are parts of two "
+    "replays of 1,000,000 steps that an online DQN makes here, which the seeds take in turn. Scores: 0 is the random "
+    "agent that a replay begins with, 100 the mean return over the replay.",
     "paper": "",
 }
 NEEDS: Mapping[Scale, str] = {

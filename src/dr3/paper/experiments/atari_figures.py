@@ -55,9 +55,7 @@ LABEL_NOISE = Experiment(
     title="DR3 and the regularizer of label noise, on CQL and DQN",
     claim="Both penalties improve CQL, and the simple one (DR3) is not worse than the one that label noise induces.",
     printed="Curves only.",
-    design=Compared(
-        ("CQL", "CQL + DR3", "CQL + label noise", "DQN", "DQN + DR3", "DQN + label noise"), games=FIVE
-    ),
+    design=Compared(("CQL", "CQL + DR3", "CQL + label noise", "DQN", "DQN + DR3", "DQN + label noise"), games=FIVE),
     checks=(
         Gain("CQL + DR3", "CQL"),
         Gain("CQL + label noise", "CQL"),

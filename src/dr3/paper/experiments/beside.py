@@ -61,7 +61,7 @@ class ByWorld:
                 ours = self._ours(evidence, places.get(world), column, measure_of(column, found))
                 if value or ours:
                     what = f"{world}: {column.algorithm}, {words(measure_of(column, found))}"
-                    yield Row(what, value and value.text(found.digits), ours)
+                    yield Row(what, None if value is None else value.text(found.digits), ours)
 
     def _ours(self, evidence: Evidence, place: Place | None, column: Column, measure: Measure) -> str | None:
         if place is None or place not in evidence.places(label_of(column)):

@@ -107,7 +107,10 @@ class Outgrows:
                 factors.append(abs(end) / max(abs(earlier), 1e-12))
             grown, changed = factors[0], max(factors[1], 1 / max(factors[1], 1e-12))
             found.append(Comparison(place, grown, changed, grown > changed))
-        rule = f"In the second half of training the {WORDS[self.metric]} of {self.label} grows by a larger factor than its {WORDS[self.other]} changes"
+        rule = (
+            f"In the second half of training the {WORDS[self.metric]} of {self.label} grows by a larger factor than "
+            f"its {WORDS[self.other]} changes"
+        )
         return majority(rule, "against", found)
 
 
@@ -140,7 +143,9 @@ class Keeps:
                 start, end = _between(evidence, RETURN, label, place, 0.0)
                 shares.append(end / start if start else np.nan)
             found.append(Comparison(place, *shares, agrees=shares[0] > shares[1]))
-        return majority(f"{self.label} keeps a larger share of a good solution's return than {self.than}", "against", found)
+        return majority(
+            f"{self.label} keeps a larger share of a good solution's return than {self.than}", "against", found
+        )
 
 
 @dataclass(frozen=True)

@@ -130,4 +130,3 @@ class Evidence:
     @cached_property
     def _layer_tests(self) -> dict[Path, LayerTest]:
         return {}
-

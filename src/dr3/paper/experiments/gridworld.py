@@ -43,9 +43,7 @@ def target_periods(scale: Scale, folders: Folders) -> Design:
 def both_halves(scale: Scale, folders: Folders) -> Design:
     """Figure 1: policy evaluation in gridworlds on the left, Q-learning on Atari on the right."""
     left, right = out_of_sample(scale, folders), Compared(("DQN",), games=FIVE)(scale, folders)
-    return Design(
-        (*left.arms, *right.arms), preparations=right.preparations, note=f"{left.note} {right.note}".strip()
-    )
+    return Design((*left.arms, *right.arms), preparations=right.preparations, note=f"{left.note} {right.note}".strip())
 
 
 def _arm(label: str, curve: gridworlds.Curve, size: gridworlds.Size, group: str = "") -> Arm:
@@ -63,8 +61,8 @@ DOT_PRODUCTS = Experiment(
     id="figure-1",
     label="fig:dot_products",
     title="Feature dot products rise when backups look at unlogged actions",
-    claim="Feature dot products grow under TD-learning and Q-learning, although Q-values settle; with offline SARSA and "
-    "supervised regression they stay low.",
+    claim="Feature dot products grow under TD-learning and Q-learning, although Q-values settle; with offline SARSA "
+    "and supervised regression they stay low.",
     printed="Curves only.",
     design=both_halves,
     checks=(

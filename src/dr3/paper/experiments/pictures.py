@@ -32,9 +32,7 @@ class Curves:
 
     def _panel(self, evidence: Evidence, metric: str, place: Place) -> Panel:
         lines = {
-            label: evidence.curve(metric, label, place)
-            for label in evidence.labels
-            if place in evidence.places(label)
+            label: evidence.curve(metric, label, place) for label in evidence.labels if place in evidence.places(label)
         }
         # A log axis is for what spans orders of magnitude, and has no place for what is not above 0.
         positive = all((values > 0).all() for _, values in lines.values())
@@ -43,7 +41,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Overall:
-    """Normalised scores over training, IQM over worlds for each seed: a row for each set of labels, a panel by group."""
+    """Scores over training, IQM over worlds for each seed: a row for each set of labels, a panel by group."""
 
     rows: tuple[tuple[str, ...], ...]
 

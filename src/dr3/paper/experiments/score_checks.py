@@ -15,7 +15,7 @@ STATISTICS = {"IQM": iqm, "median": median}
 
 @dataclass(frozen=True)
 class Gain:
-    """The IQM (or median) of one label is higher than another's: in every group the difference's interval is above 0."""
+    """IQM or median of one label is higher than another's: the difference's interval is above 0 in every group."""
 
     label: str
     over: str
@@ -80,7 +80,7 @@ class Declines:
 
 @dataclass(frozen=True)
 class Improves:
-    """The average probability of improvement is significant and meaningful (appendix A.8): lower > 0.5, upper > 0.75."""
+    """The probability of improvement is significant and meaningful (appendix A.8): lower > 0.5, upper > 0.75."""
 
     label: str
     over: str

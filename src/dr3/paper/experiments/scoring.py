@@ -55,8 +55,7 @@ class Exact:
         actions = world.transitions.shape[1]
         policies = (np.full((len(world.rewards), actions), 1 / actions), optimal_policy(world, self.discount))
         low, high = (
-            expected_return(world.transitions, world.rewards, policy, world.start, world.horizon)
-            for policy in policies
+            expected_return(world.transitions, world.rewards, policy, world.start, world.horizon) for policy in policies
         )
         return low, high
 
