@@ -56,12 +56,12 @@ class Size:
 
 SIZES: dict[Scale, Size] = {
     "smoke": Size(
-        steps=dict.fromkeys(SHARES, 8),
+        steps=dict.fromkeys(SHARES, 4),
         seeds=dict.fromkeys(SHARES, 2),
         evaluations=2,
         episodes=1,
         coefficients={},
-        changed={"network": "mlp", "hidden": (8,), "batch_size": 16, "target_period": 4, "heads": 3, "discount": 0.95},
+        changed={"network": "auto", "hidden": (8, 8), "batch_size": 128, "target_period": 2, "heads": 3},
     ),
     "laptop": Size(
         steps=dict.fromkeys(SHARES, 20_000),

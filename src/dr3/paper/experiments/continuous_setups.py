@@ -106,7 +106,7 @@ SMALL_MAZE = _maze("umaze", "play", steps=300)
 
 
 def _smoke(method: ContinuousCQL | BRAC) -> Setup:
-    return Setup((SMALL_MAZE,), method, steps=8, seeds=2, evaluations=1, episodes=1, note=SMOKE_NOTE)
+    return Setup((SMALL_MAZE,), method, steps=4, seeds=2, evaluations=1, episodes=1, note=SMOKE_NOTE)
 
 
 ANTMAZE = WithAndWithout(
