@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -61,12 +62,12 @@ class Design:
     note: str = ""
     blocked: str | None = None
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """Every population once."""
         return tuple({task.name: task for arm in self.arms for task in arm.tasks}.values())
 
-    @property
+    @cached_property
     def jobs(self) -> tuple[Job, ...]:
         """Everything once, what others need first."""
         everything: tuple[Job, ...] = (*self.preparations, *self.sources, *self.tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
@@ -31,7 +32,7 @@ class Plan:
     def folders(self) -> Folders:
         return Folders(self.data, self.out / self.scale / "runs")
 
-    @property
+    @cached_property
     def designs(self) -> dict[str, Design]:
         return {experiment.id: experiment.at(self.scale, self.folders) for experiment in self.experiments}
 
