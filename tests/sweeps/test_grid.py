@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import pkgutil
+
 import pytest
 
+from dr3.cli import run
 from dr3.errors import UserError
 from dr3.methods import CQL, DQN
 from dr3.regularizers import DR3, FeatureNorm
@@ -42,6 +45,7 @@ def test_every_choice_is_a_task(grid):
     assert first.makes == "logs/a.npz"
     command = ["data", "collect", "dqn", "--env", "minatar/breakout", "--out", "logs/a.npz"]
     assert first.arguments == {"arguments": command}
+    assert pkgutil.resolve_name(first.function) is run
     methods = {DQN(hidden=hidden, learning_rate=rate) for hidden in ((8,), (16, 4)) for rate in (0.001, 1.0)}
     methods.add(CQL(hidden=(8, 4)))
     regularizers = {None, DR3(0.1), DR3(1.0), DR3(0.5, absolute=True), FeatureNorm(0.3)}

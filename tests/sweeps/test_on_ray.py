@@ -12,7 +12,11 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.sweeps import OnRay, run_tasks
-from dr3.training import digest
+from dr3.sweeps.task import write_record
+from dr3.training import Runs, digest
+
+# Ray starts the nodes of a test cluster by fork and exec, which JAX, at work in this process by then, warns of.
+pytestmark = pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is an extra")
 
@@ -32,6 +36,17 @@ def cluster(shared_programs):
             cluster.add_node(num_cpus=1)
         yield cluster
         cluster.shutdown()
+
+
+@needs_ray
+def test_a_stop_saves_what_is_running(cluster, tasks, undisturbed, taken_up, tmp_path):
+    engine, folder = OnRay(cluster.address), tmp_path / tasks[0].name
+    write_record(folder, tasks[0])
+    engine.start(folder)
+    taken_up(folder, 100)
+    engine.close()
+    assert "everything saved" in (folder / "log.txt").read_text()
+    assert 100 <= Runs(folder).status["step"] < 600
 
 
 @needs_ray
