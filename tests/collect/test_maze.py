@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dr3.cli import run
-from dr3.collect.maze import PLACES, collect_maze
+from dr3.collect.maze import PLACES, _pairs, collect_maze
 from dr3.data import read
 from dr3.envs import MAZES
 from dr3.errors import UserError
@@ -35,6 +35,20 @@ def test_play_goes_between_the_places_and_never_straight_to_the_goal(played):
     assert len(pairs) >= 4
     assert set(cells(played.observations[:, :2])) <= set(maze.free)
     assert played.world == MAZE
+
+
+@pytest.mark.parametrize("kind", ["play", "diverse"])
+@pytest.mark.parametrize("maze", MAZES.values(), ids=MAZES)
+def test_no_shortest_way_goes_from_the_start_to_the_goal(maze, kind):
+    pairs = _pairs(maze, kind)
+    assert (maze.start, maze.goal) not in pairs
+    assert any(there == maze.goal for _, there in pairs)
+    assert any(here == maze.start for here, _ in pairs)
+    for here, there in pairs:
+        distances, way = maze.distances(there), [here]
+        while way[-1] != there:
+            way.append(min(maze.neighbours(way[-1]), key=distances.__getitem__))
+        assert maze.goal not in way or maze.start not in way[: way.index(maze.goal)]
 
 
 def test_the_reward_is_the_evaluations(played):

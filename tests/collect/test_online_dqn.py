@@ -114,8 +114,8 @@ def test_schedules_that_cannot_be_are_refused(corridor, tmp_path, change, senten
 
 
 def test_the_command_refuses_what_is_not_there(capsys, tmp_path) -> None:
-    assert run(["data", "collect", "sac", "--out", "x.npz"]) == 2
+    assert run(["data", "collect", "ppo", "--out", "x.npz"]) == 2
     assert run(["data", "collect", "dqn", "--env", "minatar/pong", "--out", str(tmp_path / "x.npz")]) == 2
     said = capsys.readouterr().err
-    assert "no agent 'sac'" in said
+    assert "There is no command 'dr3 data collect ppo'" in said
     assert "no game 'minatar/pong'" in said

@@ -69,8 +69,12 @@ def test_an_ant_starts_at_the_origin_and_its_goal_is_in_the_far_corner():
     assert seen.shape == (29,)
     assert np.abs(seen[:2]).max() <= 0.1
     assert seen[2] == pytest.approx(0.75, abs=0.11)
-    cell = 4.0 * np.array([8, 6])
     inner: Any = world.unwrapped
+    before = inner.simulator.ant_env.data.time
+    world.step(np.ones(8, np.float32))
+    assert inner.simulator.ant_env.data.time - before == pytest.approx(0.1)  # seconds between actions, as in D4RL
+    np.testing.assert_allclose(inner.simulator.ant_env.data.qfrc_actuator[6:], 30.0)
+    cell = 4.0 * np.array([8, 6])
     goals = []
     for seed in range(3):
         world.reset(seed=seed)

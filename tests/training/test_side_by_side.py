@@ -6,8 +6,10 @@ import gymnasium
 import numpy as np
 import pytest
 
+from dr3.envs import normalised_score
 from dr3.methods import DQN
-from dr3.training import side_by_side
+from dr3.results import read_results
+from dr3.training import side_by_side, train
 from dr3.training.evaluation import Policy, Rollouts, evaluator_for
 from dr3.training.side_by_side import COPIES, play_side_by_side
 
@@ -88,3 +90,14 @@ def test_success_and_the_normalised_score_stand_beside_the_returns():
 def test_a_gymnasium_world_is_tried_by_episodes():
     evaluator = evaluator_for("CartPole-v1", episodes=3)
     assert evaluator.describe() == {"kind": "rollouts", "env": "CartPole-v1", "episodes": 3}
+
+
+def test_the_score_goes_into_the_results(logged, tmp_path):
+    class Scored(Rollouts):
+        def __call__(self, policy, *, seed, step, discount):
+            return super().__call__(RIGHT, seed=seed, step=step, discount=discount)
+
+    method = DQN(hidden=(4,), batch_size=8)
+    runs = train(logged, method, steps=2, out=tmp_path / "run", env=Scored("hopper", 2), progress=False)
+    last = read_results(runs.folder.results)[-1]
+    assert last.score == pytest.approx(normalised_score("hopper", float(np.mean(last.returns))))

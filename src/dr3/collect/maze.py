@@ -6,6 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -25,10 +26,11 @@ Kind = Literal["play", "diverse"]
 # (observation, the waypoint as seen from the body) -> an action
 Steer = Callable[[NDArray[np.float32], NDArray[np.float64]], NDArray[np.floating]]
 
-# Hand-picked places of the play data: the starts and goals of D4RL's own maps.
+# Hand-picked places of the play data: starts and goals of D4RL's own maps (in "medium" its goal in the far corner, not
+# the one behind it).
 PLACES: dict[str, tuple[Cell, ...]] = {
     "umaze": ((1, 1), (1, 3), (3, 3), (3, 1)),
-    "medium": ((1, 1), (2, 6), (5, 1), (6, 5), (6, 6)),
+    "medium": ((1, 1), (2, 6), (5, 1), (6, 6)),
     "large": ((1, 1), (1, 6), (3, 5), (3, 10), (5, 2), (7, 4), (7, 6), (7, 9)),
 }
 NOISE = 0.5  # standard deviation of what is added to each action, as in D4RL's Maze2D
@@ -61,8 +63,8 @@ def collect_maze(
     """Go from place to place in a maze for `steps` steps and write what happened to `out` (.npz or .hdf5).
 
     An episode starts in one cell and follows the shortest way to another, cell by cell, with noise on every action.
-    "play": both are among a few hand-picked places; "diverse": any free cells. Never is it from the start of an
-    evaluation to its goal: who wants to go there must put ways together. The reward is the evaluation's all the same
+    "play": both are among a few hand-picked places; "diverse": any free cells. No way leads from the start of
+    an evaluation to its goal: who wants to go there must put ways together. The reward is the evaluation's all the same
     (1 within 0.5 of its goal, where the episode ends); arriving elsewhere, or the world's limit, is a time-out.
 
     `steer` moves the body towards a waypoint; by default that of PointMaze. An ant needs a trained walker here.
@@ -142,10 +144,25 @@ def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, stee
 
 
 def _pair(maze: Maze, kind: Kind, random: np.random.Generator) -> tuple[Cell, Cell]:
-    """Where to start and where to go; an episode that begins at the goal would be over."""
-    places = PLACES[maze.name] if kind == "play" else maze.free
-    pairs = [(a, b) for a in places for b in places if a not in (b, maze.goal) and (a, b) != (maze.start, maze.goal)]
+    """Where to start and where to go."""
+    pairs = _pairs(maze, kind)
     return pairs[random.integers(len(pairs))]
+
+
+@cache
+def _pairs(maze: Maze, kind: Kind) -> list[tuple[Cell, Cell]]:
+    """Every start and target, without those that begin at the goal (an episode would be over), and without those whose
+    shortest way may lead through the start of an evaluation and then through its goal.
+    """
+    places = PLACES[maze.name] if kind == "play" else maze.free
+    to_start, to_goal = maze.distances(maze.start), maze.distances(maze.goal)
+    whole_way = to_goal[maze.start]
+    pairs = [(here, there) for here in places for there in places if here not in (there, maze.goal)]
+    return [
+        (here, there)
+        for here, there in pairs
+        if to_start[here] + whole_way + to_goal[there] > maze.distances(there)[here]
+    ]
 
 
 def _waypoint(world: Any, place: NDArray[np.floating], target: Cell, distances: dict[Cell, int]) -> NDArray[np.float64]:

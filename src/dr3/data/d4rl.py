@@ -31,8 +31,8 @@ def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: in
       dropped, for s' would be the first observation of the next episode. (Behind a terminal too, the file goes on with
       the next episode: such an s' is replaced by s, and nothing may use it. D4RL drops the last row of the file even
       if it is a terminal; here it is kept.)
-    - A file without `timeouts`: an episode is cut after the `limit` of its task's time limit, which the file's name
-      tells (`hopper_random.hdf5`), or which is given here.
+    - A file without `timeouts`: an episode is cut after `limit` steps, by default the time limit of the task that the
+      file's name tells (`hopper_random.hdf5`).
     - `next_observations`, where the file has them, are not read for s' (D4RL never does), but they are compared: where
       one is not the observation of the next row, the log was cut there too, and then all of them are taken.
     - `infos/…` and `metadata/…` are passed over. Everything is float32.

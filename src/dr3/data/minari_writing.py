@@ -17,6 +17,7 @@ from dr3.data.d4rl import hdf5
 from dr3.data.minari import OURS
 from dr3.data.minari_files import FORMATS, MAIN, METADATA, Episode, arrow
 from dr3.data.transitions import DiscreteActions, Transitions
+from dr3.envs.observing import limits
 from dr3.errors import UserError
 
 LAYOUT = "0.5.4"  # the version of Minari whose files these are
@@ -112,7 +113,7 @@ def _metadata(table: Transitions, episodes: list[Episode], form: str) -> dict[st
         "total_steps": len(table),
         "data_format": form,
         "jpeg_encoding": False,
-        "observation_space": json.dumps(_box(seen.dtype, seen.shape[1:], *_limits(seen.dtype))),
+        "observation_space": json.dumps(_box(seen.dtype, seen.shape[1:], *limits(seen.dtype))),
         "action_space": json.dumps(_action_space(table)),
         "dataset_id": f"dr3/{slug}-v0",
         "minari_version": LAYOUT,
@@ -132,12 +133,6 @@ def _action_space(table: Transitions) -> dict[str, Any]:
 def _box(dtype: np.dtype, shape: tuple[int, ...], low: float, high: float) -> dict[str, Any]:
     ends = (np.full(shape, end, dtype).tolist() for end in (low, high))
     return {"type": "Box", "dtype": str(dtype), "shape": list(shape), **dict(zip(("low", "high"), ends, strict=True))}
-
-
-def _limits(dtype: np.dtype) -> tuple[float, float]:
-    if dtype.kind == "f":
-        return -np.inf, np.inf
-    return (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def _environment(world: str | None) -> str | None:

@@ -29,3 +29,10 @@ def leaves(observation: Any) -> list[NDArray[Any]]:
     if isinstance(observation, tuple):
         return [leaf for part in observation for leaf in leaves(part)]
     return [np.asarray(observation)]
+
+
+def limits(dtype: np.dtype) -> tuple[float, float]:
+    """The least and the greatest that an observation of a type can hold, as a space declares it."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

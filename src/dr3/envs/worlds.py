@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dr3.envs.gridworld import GRIDWORLDS
 from dr3.envs.mazes import MAZES
-from dr3.envs.observing import flatten
+from dr3.envs.minatar import MINATAR
+from dr3.envs.observing import flatten, limits
 from dr3.envs.tasks import TASKS, find_task
 from dr3.errors import UserError
 
@@ -62,7 +64,7 @@ def _make(gymnasium: Any, name: str) -> gymnasium.Env:
     except gymnasium.error.DependencyNotInstalled:
         raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join(WORLDS)
+        known = ", ".join((*GRIDWORLDS, *MINATAR, *WORLDS))
         raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
 
 
@@ -83,8 +85,8 @@ def _flat(world: gymnasium.Env) -> gymnasium.Env:
         return array.astype(np.float32) if array.dtype.kind == "f" else array
 
     first = flat(world.observation_space.sample())
-    space = gymnasium.spaces.Box(-np.inf, np.inf, first.shape, np.float32) if first.dtype.kind == "f" else None
-    return gymnasium.wrappers.TransformObservation(world, flat, space or world.observation_space)
+    space = gymnasium.spaces.Box(*limits(first.dtype), first.shape, first.dtype)
+    return gymnasium.wrappers.TransformObservation(world, flat, space)
 
 
 def _import(module: str, name: str, extra: str) -> Any:
