@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,3 +94,34 @@ def corridor_log() -> Transitions:
         "timeouts": np.array([0, 0, 0, 0, 0, 0, 0, 0, 1], np.bool_),
     }
     return assemble(columns, source="corridor", name="corridor")
+
+
+@pytest.fixture(scope="session")
+def small_run(tmp_path_factory) -> Path:
+    """DQN with and without DR3 on a gridworld, two seeds each: measured at 0, 10, …, 40, checkpoints at 0, 20, 40."""
+    from dr3.collect import load
+    from dr3.methods import DQN
+    from dr3.regularizers import DR3
+    from dr3.training import train
+
+    method = DQN(hidden=(8, 6), batch_size=16, learning_rate=0.01, target_period=10, discount=0.9)
+    out = tmp_path_factory.mktemp("small") / "run"
+    data = load("grid16smoothobs:size=64", discount=method.discount)
+    train(
+        data,
+        method,
+        regularizer=[None, DR3(0.1)],
+        seeds=2,
+        steps=40,
+        metrics_every=10,
+        evaluate_every=20,
+        out=out,
+        progress=False,
+    )
+    return out
+
+
+@pytest.fixture
+def copied_run(small_run, tmp_path) -> Path:
+    """That run, to be changed."""
+    return Path(shutil.copytree(small_run, tmp_path / "run"))

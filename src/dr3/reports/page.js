@@ -32,15 +32,15 @@
   };
   const shown = (group) => document.getElementById(`show-${group}`)?.checked ?? true;
 
-  function clear(figure) {
-    figure.querySelector(".readout")?.remove();
-    figure.querySelectorAll(".cursor").forEach((cursor) => cursor.replaceChildren());
+  function clear() {
+    document.querySelector(".readout")?.remove();
+    document.querySelectorAll(".cursor").forEach((cursor) => cursor.replaceChildren());
   }
 
   function point(svg, wanted) {
     const figure = svg.closest("figure"), panel = data[figure.dataset.panel];
     const x = axis(svg, "x"), y = axis(svg, "y"), log = "log" in svg.dataset;
-    clear(figure);
+    clear();
     const lines = panel.map((line, group) => ({ ...line, group })).filter((line) => line.steps.length && shown(line.group));
     if (!lines.length) return;
     const steps = [...new Set(lines.flatMap((line) => line.steps))].sort((a, b) => a - b);
@@ -85,7 +85,7 @@
   document.addEventListener("pointerdown", follow);
   document.addEventListener("pointerout", (event) => {
     const svg = svgOf(event);
-    if (svg && event.pointerType === "mouse" && !svg.contains(event.relatedTarget)) clear(svg.closest("figure"));
+    if (svg && event.pointerType === "mouse" && !svg.contains(event.relatedTarget)) clear();
   });
   document.addEventListener("keydown", (event) => {
     const svg = svgOf(event), move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
@@ -96,7 +96,7 @@
     point(svg, steps[Math.max(0, Math.min(steps.length - 1, now))]);
     event.preventDefault();
   });
-  document.addEventListener("focusout", (event) => { const svg = svgOf(event); if (svg) clear(svg.closest("figure")); });
+  document.addEventListener("focusout", (event) => { if (svgOf(event)) clear(); });
   const focusable = () => document.querySelectorAll("figure svg").forEach((svg) => { svg.tabIndex = 0; });
   focusable();
 

@@ -99,7 +99,9 @@ def _head(content: Content, live: Live | None) -> Html:
     lines = []
     for reading in content.readings:
         status, steps = reading.runs.status, reading.runs.config["steps"]
-        far = f"{status['step']:,} steps, finished" if status["finished"] else f"step {status['step']:,} of {steps:,}"
+        # The status is written with the state, the metrics between two states.
+        now = max([status["step"], *reading.runs.steps[-1:].tolist()])
+        far = f"{now:,} steps, finished" if status["finished"] else f"step {now:,} of {steps:,}"
         lines.append(
             tag("p", tag("code", str(reading.runs.path)), f" · {len(reading.runs)} members · {far}", class_="soft")
         )
@@ -174,8 +176,11 @@ def _values(number: int, name: str, steps: NDArray[Any], values: NDArray[np.floa
 
 
 def _toggles(groups: int) -> str:
-    """The switches work by style alone, without a script."""
-    rules = [f"body:has(#show-{n}:not(:checked)) svg .g{n} {{ display: none; }}" for n in range(groups)]
+    """The switches work by style alone, without a script.
+
+    There are rules for more groups than most reports have: the policy of a live page knows one style, and groups come.
+    """
+    rules = [f"body:has(#show-{n}:not(:checked)) svg .g{n} {{ display: none; }}" for n in range(max(groups, 32))]
     rules.append("body:has(#seeds:checked) .seed { display: inline; }")
     rules.append("figure:has(.scale input:not(:checked)) .log { display: none; }")
     rules.append("figure:has(.scale input:not(:checked)) .linear { display: block; }")

@@ -40,19 +40,16 @@ class Axis:
 
     def ticks(self) -> list[float]:
         """A few round values."""
-        if not self.log:
-            step = _round_step((self.high - self.low) / 4)
-            first = np.ceil(self.low / step - 1e-9)
-            return [float(round(n * step, 12)) + 0.0 for n in np.arange(first, self.high / step + 1e-9)]
-        decades = np.arange(np.ceil(np.log10(self.low) - 1e-9), np.floor(np.log10(self.high) + 1e-9) + 1)
-        if len(decades) >= 3:
-            return [10.0**n for n in decades[:: -(-len(decades) // 6)]]
-        around = [
-            m * 10.0**n
-            for n in range(int(np.floor(np.log10(self.low))), int(decades[-1:].sum()) + 2)
-            for m in (1, 2, 5)
-        ]
-        return [tick for tick in around if self.low <= tick * (1 + 1e-9) and tick <= self.high * (1 + 1e-9)]
+        if self.log and self.high >= 10 * self.low:
+            powers = range(int(np.floor(np.log10(self.low))), int(np.ceil(np.log10(self.high))) + 1)
+            decades = [tick for tick in (10.0**n for n in powers) if self.low <= tick <= self.high]
+            if len(decades) >= 3:
+                return decades[:: -(-len(decades) // 6)]
+            return [tick for tick in (m * 10.0**n for n in powers for m in (1, 2, 5)) if self.low <= tick <= self.high]
+        step = _round_step((self.high - self.low) / 4)
+        first = np.ceil(self.low / step - 1e-9)
+        # Adding 0 turns -0 into 0.
+        return [float(f"{n * step:.9g}") + 0.0 for n in np.arange(first, self.high / step + 1e-9)]
 
 
 def axes_of(panel: Panel, *, log: bool) -> tuple[Axis, Axis]:
