@@ -9,7 +9,7 @@ from statistics import median
 
 from rich.table import Table as RichTable
 
-from shapes import ACTIONS, SHAPES
+from shapes import ACTIONS, CONTROL, SHAPES
 
 Seconds = dict[str, list[float]]
 NAMES = {"q": "Q-learning", "q+dr3": "Q-learning + DR3"}
@@ -54,6 +54,19 @@ def speeds(seconds: Seconds, cores: int) -> Table:
                 rows.append(tuple(cells))
     title = f"Updates per second on {cores} core{'s' * (cores > 1)}"
     return Table(title, ("", "dr3", "PyTorch", "ratio", "d3rlpy", "ratio"), rows)
+
+
+def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
+    """Updates per second of continuous control, one member, beside d3rlpy's."""
+    rows = []
+    for cores in columns:
+        for shape, sizes in CONTROL.items():
+            ours = seconds[f"dr3 | {cores} | {shape} | q | 1"]
+            theirs = seconds[f"d3rlpy control | {cores} | {shape} | q | 1"]
+            with_dr3 = seconds[f"dr3 | {cores} | {shape} | q+dr3 | 1"]
+            cells = (f"{1 / median(side):,.4g}" for side in (ours, with_dr3, theirs))
+            rows.append((f"{sizes.title}, {cores} core{'s' * (cores > 1)}", *cells, f"{ratio(theirs, ours):.2f}x"))
+    return Table("Continuous control, updates per second", ("", "dr3", "with DR3", "d3rlpy", "ratio"), rows)
 
 
 def bars(seconds: Seconds, columns: list[int]) -> Table:
@@ -103,6 +116,22 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
             (f"DR3 with stop-gradient over the base, {sizes.title}", cost(shape, "q+dr3-stop"), "≤", 1.35),
             (f"4 members over one, {sizes.title} + DR3", four(shape), "≤", 4.0),
         ]
+
+    def over_d3rlpy(shape: str) -> Callable[[int], float]:
+        return lambda cores: ratio(
+            seconds[f"d3rlpy control | {cores} | {shape} | q | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
+        )
+
+    def cql_of_peak(cores: int) -> float:
+        peak, ours = seconds[f"dr3 | {cores} | mlp | matmul-square | 1"], seconds[f"dr3 | {cores} | cql | q | 1"]
+        return ratio(peak, ours) * cql_flops() / SQUARE_FLOPS
+
+    listed += [
+        ("SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
+        ("CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
+        ("DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),
+        ("CQL, of the peak of 2048 x 2048 matmuls", cql_of_peak, "≥", 0.5),
+    ]
     rows = []
     for name, measured, sense, bar in listed:
         cells = [name, f"{sense} {bar:g}"]
@@ -125,3 +154,20 @@ def mlp_flops() -> int:
     sizes = (*mlp.observation, *mlp.hidden, ACTIONS)
     layers = [2 * mlp.batch * inputs * outputs for inputs, outputs in pairwise(sizes)]
     return 4 * sum(layers) - layers[0]
+
+
+def cql_flops() -> int:
+    """Of one CQL update, products only, the first layer's part for s counted once for all actions at s.
+
+    Each critic: 3 · 10 sampled actions and the logged one, forward and backward (3 products a layer, 2 in the first);
+    the target at one a'; the policy's own action, forward and backward to the action. The policy: s forward and
+    backward, s' forward.
+    """
+    cql = CONTROL["cql"]
+    inner = sum(2 * cql.batch * inputs * outputs for inputs, outputs in pairwise((*cql.hidden, 1)))
+    of_state, of_action = (2 * cql.batch * size * cql.hidden[0] for size in (cql.observation[0], cql.actions))
+    actions = 3 * cql.sampled_actions + 1
+    learning = actions * (3 * inner + 2 * of_action) + 2 * of_state
+    critic = learning + (inner + of_state + of_action) + (2 * inner + of_state + 2 * of_action)
+    policy = 4 * sum(2 * cql.batch * a * b for a, b in pairwise((*cql.observation, *cql.hidden, 2 * cql.actions)))
+    return 2 * critic + policy

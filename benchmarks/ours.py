@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dr3 import DQN, DR3
+from dr3 import DQN, DR3, SAC, ContinuousCQL
 from dr3.data.batch import Batch
-from dr3.data.transitions import DiscreteActions
+from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
 from dr3.training.loop import advance, begin
-from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
+from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
 REGULARIZERS = {"q": None, "q+dr3": DR3(COEFFICIENT), "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next")}
 SQUARE = 2048
@@ -39,9 +40,11 @@ def table_of(shape: Shape) -> Batch:
     return Batch(first, actions, rewards, second, terminals, actions, rewards, None)
 
 
-def build(shape: Shape, work: str, members: int) -> Run:
+def build(shape: Shape | Control, work: str, members: int) -> Run:
     if work.startswith("matmul"):
         return matmuls(shape, work)
+    if isinstance(shape, Control):
+        return updates(control_method(shape), control_table(shape), control_spec(shape), work, members)
     method = DQN(
         discount=DISCOUNT,
         learning_rate=LEARNING_RATE,
@@ -49,9 +52,32 @@ def build(shape: Shape, work: str, members: int) -> Run:
         hidden=shape.hidden,
         target_period=TARGET_PERIOD,
     )
-    table = table_of(shape)
+    return updates(method, table_of(shape), Spec(shape.observation, DiscreteActions(ACTIONS)), work, members)
+
+
+def control_method(shape: Control) -> SAC:
+    common: dict[str, Any] = {"batch_size": shape.batch, "hidden": shape.hidden, "policy_hidden": shape.hidden}
+    if shape.sampled_actions:  # past its warm start, as for most of a run
+        return ContinuousCQL(**common, sampled_actions=shape.sampled_actions, warm_start=0)
+    return SAC(**common)
+
+
+def control_spec(shape: Control) -> Spec:
+    return Spec(shape.observation, ContinuousActions(shape.actions))
+
+
+@cache
+def control_table(shape: Control) -> Batch:
+    rng = np.random.default_rng(0)
+    first, second = (jnp.asarray(rng.normal(size=(shape.rows, *shape.observation)), jnp.float32) for _ in range(2))
+    actions = jnp.asarray(rng.uniform(-1, 1, (shape.rows, shape.actions)), jnp.float32)
+    rewards = jnp.asarray(rng.normal(size=shape.rows), jnp.float32)
+    terminals = jnp.asarray(rng.random(shape.rows) < 0.01, jnp.float32)
+    return Batch(first, actions, rewards, second, terminals, actions, rewards, None)
+
+
+def updates(method: Any, table: Batch, spec: Spec, work: str, members: int) -> Run:
     traced = [jax.tree.map(jnp.asarray, (method, REGULARIZERS[work], np.uint32(seed))) for seed in range(members)]
-    spec = Spec(shape.observation, DiscreteActions(ACTIONS))
     progress = [begin(method, seed, spec) for method, _, seed in traced]
     pool = ThreadPoolExecutor(max_workers=min(members, len(os.sched_getaffinity(0))))
 
@@ -67,7 +93,7 @@ def build(shape: Shape, work: str, members: int) -> Run:
     return run
 
 
-def matmuls(shape: Shape, work: str) -> Run:
+def matmuls(shape: Shape | Control, work: str) -> Run:
     """What the machine can do at most: products of two squares, or of a batch and a hidden layer's weights."""
     inner, outer = (SQUARE, SQUARE) if work == "matmul-square" else shape.hidden[-2:]
     left = jnp.ones((SQUARE if work == "matmul-square" else shape.batch, inner))

@@ -19,8 +19,8 @@ from statistics import median
 from rich.console import Console
 from rich.progress import track
 
-from judge import bars, speeds
-from shapes import SHAPES
+from judge import bars, control_speeds, speeds
+from shapes import CONTROL, SHAPES
 from sides import Side, versions
 
 HERE = Path(__file__).parent
@@ -30,13 +30,16 @@ MEMBERS = (1, 4)
 
 def questions(side: str) -> list[tuple[str, str, int]]:
     """(shape, work, members) that a side is asked. d3rlpy has no DR3; the costs of DR3 are our own matter."""
+    if side == "d3rlpy control":
+        return [(shape, "q", 1) for shape in CONTROL]
     if side == "d3rlpy":
         return [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
     both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
     if side == "PyTorch":
         return both
     peaks = [("mlp", "matmul-square", 1), ("mlp", "matmul-same", 1)]
-    return [*both, *((shape, "q+dr3-stop", 1) for shape in SHAPES), *peaks]
+    control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
+    return [*both, *((shape, "q+dr3-stop", 1) for shape in SHAPES), *peaks, *control]
 
 
 def main() -> None:
@@ -64,8 +67,10 @@ def main() -> None:
             Side("dr3", None, HERE / "ours.py", cores, RESULTS),
             Side("PyTorch", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS),
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
+            Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]
-        asked = [(side, *question) for shape in SHAPES for side in sides for question in questions(side.name)
+        everything = (*SHAPES, *CONTROL)
+        asked = [(side, *question) for shape in everything for side in sides for question in questions(side.name)
                  if question[0] == shape]  # fmt: skip
         text = f"{count} core{'s' * (count > 1)}"
         times = {}
@@ -93,12 +98,12 @@ def main() -> None:
         "seconds": seconds,
     }
     (RESULTS / "speed.json").write_text(json.dumps(record, indent=1) + "\n")
-    for table in (*(speeds(seconds, count) for count in columns), bars(seconds, list(columns))):
+    tables = [speeds(seconds, count) for count in columns]
+    tables += [control_speeds(seconds, list(columns)), bars(seconds, list(columns))]
+    for table in tables:
         console.print(table.rich())
         console.print()
-    text = "\n".join(
-        table.markdown() for table in (*(speeds(seconds, n) for n in columns), bars(seconds, list(columns)))
-    )
+    text = "\n".join(table.markdown() for table in tables)
     (RESULTS / "speed.md").write_text(text)
     console.print(f"{record['wall_seconds']:.0f} s; load {load[0]:.1f} before. Numbers: {RESULTS / 'speed.json'}")
 

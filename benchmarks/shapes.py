@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 ACTIONS = 5
 DISCOUNT = 0.99
@@ -36,15 +37,34 @@ SHAPES = {
     "minatar": Shape("MinAtar CNN", (10, 10, 4), "bool", ((16, 3, 1),), False, (128,), 32, 10_000),
 }
 
+
+@dataclass(frozen=True)
+class Control:
+    """Continuous control: twin critics and a policy, all with these dense layers."""
+
+    title: str
+    observation: tuple[int, ...]
+    actions: int
+    hidden: tuple[int, ...]
+    batch: int
+    rows: int
+    sampled_actions: int = 0  # of each kind, for CQL
+
+
+CONTROL = {
+    "sac": Control("SAC, 2 x 256", (17,), 6, (256, 256), 256, 20_000),
+    "cql": Control("CQL, 3 x 256, 10 actions", (17,), 6, (256, 256, 256), 256, 20_000, sampled_actions=10),
+}
+
 Run = Callable[[int], None]  # does that much work for every member, and returns when it is done
 
 
-def serve(build: Callable[[Shape, str, int], Run]) -> None:
+def serve(build: Callable[[Any, str, int], Run]) -> None:
     """Answer questions on standard input, a line each, with the seconds they took (of the clock and of the
     processor) on standard output.
 
     `build(shape, work, members)` is called once per kind of question; the first answer holds whatever it compiles, and
-    is the asker's to throw away. Works are "q" (Q-learning), "q+dr3", and "q+dr3-stop" (no gradient into phi').
+    is the asker's to throw away. Works are "q" (the base method), "q+dr3", and "q+dr3-stop" (no gradient into phi').
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
@@ -53,7 +73,7 @@ def serve(build: Callable[[Shape, str, int], Run]) -> None:
         ask = json.loads(line)
         kind = (ask["shape"], ask["work"], ask["members"])
         if kind not in runs:
-            runs[kind] = build(SHAPES[ask["shape"]], ask["work"], ask["members"])
+            runs[kind] = build({**SHAPES, **CONTROL}[ask["shape"]], ask["work"], ask["members"])
         start = time.perf_counter(), time.process_time()
         runs[kind](ask["times"])
         took = {"wall": time.perf_counter() - start[0], "cpu": time.process_time() - start[1]}

@@ -7,7 +7,7 @@ import pytest
 
 from dr3.cli import run
 from dr3.data import write_npz
-from dr3.methods import METHODS
+from dr3.methods import CQL, METHODS, ContinuousCQL, ContinuousMethod
 from dr3.regularizers import DR3
 from dr3.training import Runs, digest
 
@@ -35,7 +35,7 @@ def dr3(capsys):
     return call
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [name for name, cls in METHODS.items() if not issubclass(cls, ContinuousMethod)])
 def test_the_command_lines_of_the_manual(dr3, tmp_path, method):
     line = f"train {method} --data grid16smoothobs --regularizer dr3:0.03 --steps 40 --seeds 3 --out {tmp_path / 'run'}"
     code, out, err = dr3(f"{line} {SMALL}")
@@ -99,6 +99,19 @@ def test_every_hyperparameter_is_a_flag(asked, file):
         "target_rate": 0.5,
         "double": True,
     }
+
+
+def test_cql_goes_by_the_actions_of_the_data(asked, dr3, file, tmp_path, logged_continuous):
+    write_npz(tmp_path / "continuous.npz", logged_continuous)
+    data, method, _ = asked(f"train cql --data {tmp_path / 'continuous.npz'} --sampled-actions 3")
+    assert method == ContinuousCQL(sampled_actions=3)
+    assert data.name == "logged-continuous"
+    assert isinstance(asked(f"train cql --data={tmp_path / 'continuous.npz'}")[1], ContinuousCQL)
+    assert isinstance(asked(f"train cql --data {file}")[1], CQL)
+    assert "dr3 train continuous-cql --help" in " ".join(dr3("train cql --help")[1].split())
+    code, _, err = dr3(f"train dqn --data {tmp_path / 'continuous.npz'} --out {tmp_path / 'run'}")
+    assert code == 2
+    assert "use continuous-cql (ContinuousCQL), sac, brac or bc" in err
 
 
 def test_part_of_the_rows(asked, file):

@@ -15,6 +15,7 @@ COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
     "sweep": "a grid of trainings from a file, on all cores or on a Ray cluster; rerunning does what is missing",
+    "tune": "choose DR3's coefficient without a simulator: the smallest whose Q-values do not diverge",
     "data": "describe logged data, or collect it by acting",
     "run": "look at a run: its digest; hand it to TensorBoard or W&B",
     "diagnose": "what is wrong with a critic, since which step, and what to try",

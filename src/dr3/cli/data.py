@@ -21,6 +21,7 @@ usage: dr3 data describe SOURCE [--json]
        dr3 data convert SOURCE OUT [--format FORMAT]
        dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
        dr3 data collect maze --env MAZE --kind play|diverse --steps N --out FILE [--seed N …]
+       dr3 data collect sac --env WORLD --steps N --out FILE.npz [--cuts medium expert … --seed N …]
 
 examples:
 
@@ -34,7 +35,9 @@ dr3 data convert breakout.npz breakout --format minari-arrow
 
 dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
 
-dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz"""
+dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
+
+dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.npz --cuts random medium medium-replay"""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,30 @@ class CollectMaze:
     """Standard deviation of what is added to every action."""
 
 
+@dataclass(frozen=True)
+class CollectContinuous:
+    """Where to act, how long, and where the replay goes."""
+
+    env: str
+    """A Gymnasium id with continuous actions: Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, …"""
+
+    out: Path
+    """The file (.npz). Stopped or killed, the same command goes on."""
+
+    steps: Count = 300_000
+    """Steps of the agent, each with an update after the first ones."""
+
+    seed: int = 0
+    """Another seed, another replay."""
+
+    cuts: tuple[str, ...] = ()
+    """D4RL's other kinds of data, each in a file beside it (OUT-medium.npz): random, medium, expert, medium-replay,
+    medium-expert."""
+
+    cut_steps: Count = 100_000
+    """Steps of each of those."""
+
+
 def main(arguments: list[str]) -> int:
     return dispatch("dr3 data", {"describe": _describe, "convert": _convert, "collect": _collect}, USAGE, arguments)
 
@@ -138,7 +165,7 @@ def _convert(arguments: list[str]) -> int:
 
 
 def _collect(arguments: list[str]) -> int:
-    agents = {"dqn": _collect_dqn, "maze": _collect_maze}
+    agents = {"dqn": _collect_dqn, "sac": _collect_sac, "maze": _collect_maze}
     usage = "usage: " + "\n       ".join(f"dr3 data collect {agent} --help" for agent in agents)
     return dispatch("dr3 data collect", agents, usage, arguments)
 
@@ -170,3 +197,17 @@ def _collect_maze(arguments: list[str]) -> int:
 def _say_collected(data: Transitions, out: Path) -> int:
     print(f"{len(data):,} steps in {len(set(data.episodes.tolist())):,} episodes are in {out}")
     return 0
+
+
+def _collect_sac(arguments: list[str]) -> int:
+    from dr3.collect.online_sac import Schedule
+    from dr3.collect.sac_replay import collect_sac
+    from dr3.methods import SAC
+
+    parts: list[Any] = [("run", CollectContinuous), ("schedule", Schedule), ("method", SAC)]
+    whole = dataclasses.make_dataclass("CollectSAC", parts, frozen=True)
+    about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
+    chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)
+    options = dataclasses.asdict(chosen.run)
+    data = collect_sac(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
+    return _say_collected(data, chosen.run.out)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ examples:
 dr3 train dqn --data grid16smoothobs --regularizer dr3:0.03 --steps 5000 --seeds 3 --out runs/first
 
 dr3 train dqn --data logged.npz --regularizer none dr3:0.01 dr3:0.1 --steps 1e5 --target-period 200
+
+dr3 train cql --data hopper.npz:fraction=0.2 --regularizer none dr3:0.01 --env Hopper-v5 --steps 1e5
 
 dr3 train td --data grid16randomsparse:size=1024:seed=1 --behavior cloned
 
@@ -79,20 +83,18 @@ def parse_with_method(command: str, run: type[Run], arguments: list[str], exampl
             return None
         raise UserError(f"dr3 {command} needs a method first: one of {', '.join(METHODS)}.")
     name, *rest = arguments
-    cls = lookup(METHODS, name, "method")
+    cls = _class_for(lookup(METHODS, name, "method"), rest)
     both = dataclasses.make_dataclass(command.title(), [("run", run), ("method", cls)], frozen=True)
     return parse(both, rest, prog=f"dr3 {command} {name}", description=f"{cls.__doc__}\n\n{examples}")
 
 
 def train_as_told(run: Run, method: Any) -> Any:
     """Train what the flags say; the run."""
-    from dr3.collect import load
     from dr3.regularizers.parse import parse_regularizer
     from dr3.training import train
 
-    data = load(run.data, discount=method.discount)
     return train(
-        data,
+        table_of(run.data, method.discount),
         method,
         regularizer=[parse_regularizer(word) for word in run.regularizer],
         steps=run.steps,
@@ -105,6 +107,28 @@ def train_as_told(run: Run, method: Any) -> Any:
         evaluate_every=run.evaluate_every,
         chunk=run.chunk,
     )
+
+
+def _class_for(cls: Any, arguments: list[str]) -> Any:
+    """The method's class, or the one that its name stands for where --data holds continuous actions."""
+    from dr3.data.transitions import ContinuousActions
+    from dr3.methods import FOR_CONTINUOUS_ACTIONS
+
+    words = [word for flag, word in pairwise([*arguments, ""]) if flag == "--data"]
+    words += [argument.removeprefix("--data=") for argument in arguments if argument.startswith("--data=")]
+    if cls.name in FOR_CONTINUOUS_ACTIONS and words and not {"-h", "--help"} & set(arguments):
+        other: Any = FOR_CONTINUOUS_ACTIONS[cls.name]
+        if isinstance(table_of(words[-1], other.discount).action_space, ContinuousActions):
+            return other
+    return cls
+
+
+@cache
+def table_of(source: str, discount: float) -> Any:
+    """Read once, though the actions are looked at before it is known what to train."""
+    from dr3.collect import load
+
+    return load(source, discount=discount)
 
 
 def _summarise(runs: Any) -> None:

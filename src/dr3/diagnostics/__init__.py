@@ -4,5 +4,18 @@ from dr3.diagnostics.checks import Thresholds
 from dr3.diagnostics.health import Health, Verdict, health
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.diagnostics.selection import PROTOCOLS, Selection, select
+from dr3.diagnostics.tuning import Tuning, tuning_of
 
-__all__ = ["PROTOCOLS", "Health", "Measurements", "Selection", "Thresholds", "Verdict", "health", "measure", "select"]
+__all__ = [
+    "PROTOCOLS",
+    "Health",
+    "Measurements",
+    "Selection",
+    "Thresholds",
+    "Tuning",
+    "Verdict",
+    "health",
+    "measure",
+    "select",
+    "tuning_of",
+]

@@ -26,8 +26,8 @@ class Answers:
     and the features hold no action.
     """
 
-    phi: NDArray[np.float64]  # (n, d)
-    phi_next: NDArray[np.float64]  # (n, d)
+    phi: NDArray[np.float64]  # (…, n, d), an ensemble's axis first
+    phi_next: NDArray[np.float64]  # (…, n, d)
     values: NDArray[np.float64] | None  # (n,) Q(s, a)
     next_values: NDArray[np.float64] | None  # (n,) Q(s', a')
     rewards: NDArray[np.float64]  # (n,)

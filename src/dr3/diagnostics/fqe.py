@@ -8,19 +8,42 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
 
 from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.diagnostics.answers import act
-from dr3.errors import UserError
-from dr3.methods import SARSA, Method, Spec
+from dr3.hyperparameters import hyperparameters
+from dr3.methods import SARSA, ContinuousMethod, Method, Spec
+from dr3.methods.continuous import Following, Learner
+from dr3.networks import GaussianPolicy
 from dr3.training.loop import advance, begin
+
+
+@hyperparameters
+@dataclass(frozen=True)
+class ContinuousSARSA(ContinuousMethod):
+    """SARSA with continuous actions: targets r + γ mean_k Q̄_k(s', a') with the a' in the table; no policy learns."""
+
+    name: ClassVar[str] = "continuous-sarsa"
+
+    policy_hidden: tuple[int, ...] = (1,)
+
+    def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
+        # The mean: the smaller of two would undervalue the policy that is judged.
+        actions = learner.critic.to_unit(batch.next_actions)
+        return Following(actions, jnp.mean(learner.target.q(batch.next_observations, actions), axis=0))
+
+    def policy_loss(
+        self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[Array, dict[str, Array]]:
+        return jnp.zeros(()), {}
 
 
 @dataclass(frozen=True)
@@ -48,14 +71,14 @@ class FQE:
         discount: float,
     ) -> float:
         """The same for a policy given by what it does at each s' and at the first states."""
-        if not isinstance(data.action_space, DiscreteActions):
-            raise UserError(f"fqe is for discrete actions, and those of {data.name} are continuous; use another rule.")
-        method = SARSA(
+        discrete = isinstance(data.action_space, DiscreteActions)
+        method: Any = (SARSA if discrete else ContinuousSARSA)(
             discount=discount,
             learning_rate=self.learning_rate,
             batch_size=self.batch_size,
             hidden=self.hidden,
             target_period=self.target_period,
+            target_rate=1.0,
         )
         known = np.ones(len(data), np.bool_)
         table = Batch.of(dataclasses.replace(data, next_actions=next_actions, next_action_known=known))
@@ -63,11 +86,14 @@ class FQE:
         start = begin(traced, seed, Spec.of(data))
         fitted = advance(traced, None, seed, start, table, jnp.int32(self.updates))
         critic = method.critic(fitted.learner)
-        return float(np.mean(method.values(critic, jnp.asarray(starts), jnp.asarray(start_actions, jnp.int32))))
+        first = jnp.asarray(start_actions, jnp.int32 if discrete else jnp.float32)
+        return float(np.mean(method.values(critic, jnp.asarray(starts), first)))
 
 
 def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) -> NDArray[np.float64]:
     """The value of each critic's policy: (critics,). Policies that act alike on the data are evaluated once."""
+    if isinstance(method, ContinuousMethod):
+        data = method.prepare(data)  # the policy is judged by the rewards it was trained on
     starts = data.observations[_first_rows(data)]
     known: dict[bytes, float] = {}
     values = []

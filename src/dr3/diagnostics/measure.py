@@ -17,6 +17,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products, probe_of
 from dr3.errors import UserError
 from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
+from dr3.methods import ContinuousMethod
 from dr3.training import Runs
 
 # Directions of JJᵀ below this share of the largest are float32 rounding: of features, which are products' factors, and
@@ -53,20 +54,11 @@ def bounds_of(data: Transitions, discount: float, horizon: int | None = None) ->
 
 def measure_answers(answers: Answers, bounds: ReturnBounds | None) -> dict[str, float]:
     """Every instrument that needs no gradients; what needs values, or bounds on them, only where there are some."""
-    bootstraps = (answers.discounts > 0).astype(np.float64)
-    sides = (answers.phi, answers.phi_next, bootstraps)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = {
-            "features/dot_product": float(instruments.dot_product(*sides)),
-            "features/cosine": float(instruments.cosine(*sides)),
-            "features/norm": float(instruments.norm(answers.phi).mean()),
-            "features/norm_next": float(instruments.norm(answers.phi_next).mean()),
-            "features/co_adaptation": instruments.co_adaptation_ratio(answers.phi, answers.phi_next, answers.discounts),
-            "features/dead": instruments.dead_features(answers.phi),
-            "features/dormant": instruments.dormant_features(answers.phi),
-            **{name: float(rank(answers.phi)) for name, rank in RANKS.items()},
-            **_last_layer_spectrum(answers),
-        }
+        # An ensemble has its axis first: each critic is measured alone, and the numbers are averaged.
+        sides = (side.reshape(-1, *side.shape[-2:]) for side in (answers.phi, answers.phi_next))
+        each = [_measure_features(phi, phi_next, answers) for phi, phi_next in zip(*sides, strict=True)]
+        found = {name: float(np.mean([of[name] for of in each])) for name in each[0]}
         if answers.values is not None and bounds is not None:
             q = instruments.value_statistics(answers.values, bounds)
             found |= {f"q/{name}": value for name, value in q._asdict().items()}
@@ -74,6 +66,22 @@ def measure_answers(answers: Answers, bounds: ReturnBounds | None) -> dict[str, 
         if answers.values is not None and answers.next_values is not None:
             found["td/error"] = td_error_of(answers)
     return found
+
+
+def _measure_features(phi: NDArray[np.float64], phi_next: NDArray[np.float64], answers: Answers) -> dict[str, float]:
+    """Of the features (n, d) of one critic on both sides."""
+    sides = (phi, phi_next, (answers.discounts > 0).astype(np.float64))
+    return {
+        "features/dot_product": float(instruments.dot_product(*sides)),
+        "features/cosine": float(instruments.cosine(*sides)),
+        "features/norm": float(instruments.norm(phi).mean()),
+        "features/norm_next": float(instruments.norm(phi_next).mean()),
+        "features/co_adaptation": instruments.co_adaptation_ratio(phi, phi_next, answers.discounts),
+        "features/dead": instruments.dead_features(phi),
+        "features/dormant": instruments.dormant_features(phi),
+        **{name: float(rank(phi)) for name, rank in RANKS.items()},
+        **_last_layer_spectrum(phi, phi_next, answers),
+    }
 
 
 def td_error_of(answers: Answers) -> float:
@@ -104,10 +112,12 @@ def measure(
     for step in steps:
         for number, critic in enumerate(runs.critics(step)):
             method = runs.members[number].method
-            probe = probe_of(method.prepare(data))
-            row = measure_answers(answers_of(method, critic, probe), bounds_of(data, method.discount))
+            learned_from = method.prepare(data)  # a continuous method may scale rewards, and so what is possible
+            probe = probe_of(learned_from)
+            row = measure_answers(answers_of(method, critic, probe), bounds_of(learned_from, method.discount))
             if held_out is not None:
-                row["td/held_out_error"] = td_error_of(answers_of(method, critic, probe_of(held_out)))
+                unseen = method.prepare(held_out) if isinstance(method, ContinuousMethod) else held_out
+                row["td/held_out_error"] = td_error_of(answers_of(method, critic, probe_of(unseen)))
             if gradients:
                 few = probe_of(probe, SPECTRUM_SIZE)
                 products = parameter_products(method, critic, few)
@@ -133,12 +143,12 @@ def training_data(runs: Runs, data: Transitions | None = None) -> Transitions:
     return data
 
 
-def _last_layer_spectrum(answers: Answers) -> dict[str, float]:
-    rows = slice(None) if len(answers.phi) <= SPECTRUM_SIZE else _few(len(answers.phi))
+def _last_layer_spectrum(phi: NDArray[np.float64], phi_next: NDArray[np.float64], answers: Answers) -> dict[str, float]:
+    rows = slice(None) if len(phi) <= SPECTRUM_SIZE else _few(len(phi))
     tie = {}
     if answers.rows_per_action:
         tie = {"actions": answers.actions[rows], "next_actions": answers.next_actions[rows]}
-    products = instruments.last_layer_products(answers.phi[rows], answers.phi_next[rows], **tie)
+    products = instruments.last_layer_products(phi[rows], phi_next[rows], **tie)
     return _spectrum("last_layer", products, answers.discounts[rows], _FEATURES_TOLERANCE)
 
 

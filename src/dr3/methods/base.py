@@ -88,7 +88,7 @@ class Method(Protocol):
         ...
 
     def features(self, critic: Any, observations: Array, actions: Array) -> Array:
-        """phi(s, a): (n, d)."""
+        """phi(s, a): (n, d), or (critics, n, d) of an ensemble."""
         ...
 
 

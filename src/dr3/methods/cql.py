@@ -26,6 +26,9 @@ class CQL(DQN):
 
     The base is DQN with the Huber error, which carries the ½ of the paper's formula. With `quantiles` it is QR-DQN, as
     in CQL's own release, whose α is another (4 and 1 for 1 % and 10 % of the data); the penalty is on mean values.
+
+    For continuous actions it is ContinuousCQL, which `dr3 train cql` takes where --data holds some; its flags are
+    listed by `dr3 train continuous-cql --help`.
     """
 
     name: ClassVar[str] = "cql"

@@ -41,7 +41,8 @@ class Linear(eqx.Module):
         """Weights uniform in ± 1 / sqrt(fan-in), every bias 0.1: the hidden layers of CQL's public release."""
         limit = inputs**-0.5
         weight = jax.random.uniform(key, (inputs, outputs), minval=-limit, maxval=limit)
-        return cls(weight, jnp.full(outputs, 0.1))
+        # A dtype, because a weakly typed bias changes its type in the first update, and every program compiles again.
+        return cls(weight, jnp.full(outputs, 0.1, jnp.float32))
 
     @classmethod
     def small(cls, inputs: int, outputs: int, *, key: Array, limit: float = 3e-3) -> Linear:

@@ -27,7 +27,7 @@ def stream(seed: Array | int, purpose: int) -> Array:
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
-def draw_rows(seed: Array | int, step: Array | int, batch_size: int, rows: int) -> Array:
+def draw_rows(seed: Array | int, step: Array | int, batch_size: int, rows: Array | int) -> Array:
     """Which rows update number `step` (from 0) sees: a function of (seed, step) alone, so resuming is exact."""
     return jax.random.randint(jax.random.fold_in(stream(seed, 1), step), (batch_size,), 0, rows)
 

@@ -121,7 +121,7 @@ class Runs:
     def features(
         self, observations: ArrayLike, actions: ArrayLike, *, member: int = 0, step: int | None = None
     ) -> NDArray[Any]:
-        """phi(s, a): (n, d)."""
+        """phi(s, a): (n, d), or (critics, n, d) of an ensemble."""
         return self._call("features", member, step, observations, actions)
 
     def health(self, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Health:

@@ -56,7 +56,7 @@ class WithAndWithout:
     """A design: one method with and without DR3. At a scale that has no setup, `blocked` says why."""
 
     base: str
-    coefficient: float
+    regularizer: DR3 | None
     setups: Mapping[Scale, Setup]
     blocked: Mapping[Scale, str] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class WithAndWithout:
         arms = [
             Arm(label, world.name, (_task(setup, world, regularizer, made[world.name], folders),), world.scoring)
             for world in setup.worlds
-            for label, regularizer in ((self.base, None), (f"{self.base} + DR3", DR3(self.coefficient)))
+            for label, regularizer in ((self.base, None), (f"{self.base} + DR3", self.regularizer))
         ]
         unique = {one.name: one for one in made.values() if one is not None}
         return Design(tuple(arms), preparations=tuple(unique.values()), note=setup.note)

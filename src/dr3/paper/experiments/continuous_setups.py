@@ -10,6 +10,7 @@ from typing import Any
 from dr3.envs import find_task
 from dr3.methods import BRAC, ContinuousCQL
 from dr3.paper import presets
+from dr3.paper.d4rl import d4rl_brac, d4rl_cql
 from dr3.paper.experiments.continuous import Setup, WithAndWithout, World
 from dr3.paper.experiments.declaration import Scale
 from dr3.paper.experiments.scoring import Percent, Published
@@ -19,7 +20,6 @@ MAZE_STEPS = 100_000  # of each maze's data
 SAC_STEPS = 300_000  # of each replay
 CUTS = ("medium", "medium-replay")  # of a replay, for BRAC
 LAPTOP_STEPS = 20_000
-BRAC_COEFFICIENT = 0.01  # the paper gives none; that of CQL on MuJoCo is taken
 SMALL: dict[str, Any] = {"hidden": (64, 64), "policy_hidden": (64, 64), "batch_size": 128}
 TINY: dict[str, Any] = {"hidden": (8,), "policy_hidden": (8,), "batch_size": 8}
 
@@ -59,38 +59,11 @@ def _d4rl(name: str, settings: str = "") -> World:
 
 # --- Methods ---
 
-_D4RL, _BRAC = presets.D4RL(), presets.BRAC()
-PAPER_CQL = ContinuousCQL(
-    alpha=presets.CQLWeights().mujoco,
-    hidden=_D4RL.critic_layers,
-    policy_hidden=_D4RL.policy_layers,
-    learning_rate=_D4RL.critic_learning_rate,
-    policy_learning_rate=_D4RL.policy_learning_rate,
-    discount=_D4RL.discount,
-    batch_size=_D4RL.batch_size,
-    target_rate=_D4RL.target_rate,
-    sampled_actions=_D4RL.sampled_actions,
-    warm_start=_D4RL.behaviour_cloning_steps,
+_D4RL = presets.D4RL()
+(PAPER_CQL_MAZE, MAZE_DR3), (PAPER_CQL_KITCHEN, KITCHEN_DR3), (PAPER_CQL, MUJOCO_DR3) = (
+    d4rl_cql(domain, dr3=True) for domain in ("antmaze", "kitchen", "mujoco")
 )
-PAPER_CQL_MAZE = dataclasses.replace(
-    PAPER_CQL,
-    reward_scale=_D4RL.antmaze_reward_scale,
-    reward_shift=_D4RL.antmaze_reward_shift,
-    lagrange=_D4RL.antmaze_lagrange_threshold,
-)
-PAPER_BRAC = BRAC(
-    behavior_weight=_BRAC.behaviour_weight,
-    entropy_weight=_BRAC.entropy_weight,
-    hidden=_BRAC.critic_layers,
-    policy_hidden=_BRAC.policy_layers,
-    learning_rate=_BRAC.critic_learning_rate,
-    policy_learning_rate=_BRAC.policy_learning_rate,
-    behavior_learning_rate=_BRAC.behaviour_learning_rate,
-    behavior_steps=_BRAC.behaviour_steps,
-    discount=_BRAC.discount,
-    batch_size=_BRAC.batch_size,
-    target_rate=_BRAC.target_rate,
-)
+PAPER_BRAC, BRAC_DR3 = d4rl_brac(dr3=True)
 LAPTOP_CQL = dataclasses.replace(PAPER_CQL, **SMALL, sampled_actions=4, warm_start=2_000)
 LAPTOP_CQL_MAZE = dataclasses.replace(PAPER_CQL_MAZE, **SMALL, sampled_actions=4, warm_start=2_000)
 LAPTOP_BRAC = dataclasses.replace(PAPER_BRAC, **SMALL, behavior_steps=5_000)
@@ -111,7 +84,7 @@ def _smoke(method: ContinuousCQL | BRAC) -> Setup:
 
 ANTMAZE = WithAndWithout(
     "CQL",
-    presets.DR3Coefficients().cql_antmaze,
+    MAZE_DR3,
     {
         "smoke": _smoke(SMOKE_CQL),
         "laptop": Setup(
@@ -133,11 +106,11 @@ ANTMAZE = WithAndWithout(
 
 KITCHEN = WithAndWithout(
     "CQL",
-    presets.DR3Coefficients().cql_kitchen,
+    KITCHEN_DR3,
     {
         "smoke": _smoke(SMOKE_CQL),
         "paper": Setup(
-            tuple(_d4rl(name) for name in table("kitchen").rows), PAPER_CQL, _D4RL.kitchen_steps, _D4RL.seeds
+            tuple(_d4rl(name) for name in table("kitchen").rows), PAPER_CQL_KITCHEN, _D4RL.kitchen_steps, _D4RL.seeds
         ),
     },
     blocked={"laptop": "the kitchen's data are demonstrations by people in virtual reality: none can be made here"},
@@ -145,7 +118,7 @@ KITCHEN = WithAndWithout(
 
 MUJOCO = WithAndWithout(
     "CQL",
-    presets.DR3Coefficients().cql_mujoco,
+    MUJOCO_DR3,
     {
         "smoke": _smoke(SMOKE_CQL),
         "laptop": Setup(
@@ -169,7 +142,7 @@ MUJOCO = WithAndWithout(
 
 BEHAVIOUR_REGULARIZED = WithAndWithout(
     "BRAC",
-    BRAC_COEFFICIENT,
+    BRAC_DR3,
     {
         "smoke": _smoke(SMOKE_BRAC),
         "laptop": Setup(
@@ -179,7 +152,7 @@ BEHAVIOUR_REGULARIZED = WithAndWithout(
             note="Two kinds of data of two robots, cut from the replays of a SAC that learns here, stand in for D4RL's "
             "fifteen files. Networks have 2 x 64 units and batches 128 rows.",
         ),
-        "paper": Setup(tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, _BRAC.steps, seeds=3),
+        "paper": Setup(tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, presets.BRAC().steps, seeds=3),
     },
 )
 

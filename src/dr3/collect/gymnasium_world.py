@@ -1,0 +1,84 @@
+"""A Gymnasium world that can be taken up again at the start of any episode."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from dr3.collect.online_sac import Floats, HostPolicy, Rows
+from dr3.data import ContinuousActions, Transitions, assemble
+from dr3.errors import UserError
+
+
+class World:
+    """One copy of a world with continuous actions. An episode follows from (seed, its number) and the actions in it."""
+
+    def __init__(self, name: str, seed: int) -> None:
+        self.name, self.seed = name, seed
+        self.env = _make(name)
+        self.actions = _actions(name, self.env.action_space)
+        shape = self.env.observation_space.shape
+        if shape is None or len(shape) != 1:
+            raise UserError(f"{name} has observations of the shape {shape}; SAC here needs vectors.")
+        self.size = shape[0]
+        self.observation: Floats | None = None  # None between two episodes
+
+    def act(self, policy: HostPolicy, rows: Rows, *, episode: int, step: int, limit: int) -> tuple[int, bool]:
+        """Fill up to `limit` rows, to the end of the episode at most: how many, and whether it has ended.
+
+        The policy's noise is a function of (seed, step).
+        """
+        if self.observation is None:
+            first = np.random.SeedSequence((self.seed, 1, episode)).generate_state(1)[0]
+            observation, _ = self.env.reset(seed=int(first))
+            self.observation = np.asarray(observation, np.float32)
+        noise = np.random.default_rng((self.seed, 2, step))
+        for row in range(limit):
+            action = policy(self.observation, noise)
+            observation, reward, terminated, truncated, _ = self.env.step(action)
+            following = np.asarray(observation, np.float32)
+            rows.observations[row], rows.actions[row], rows.rewards[row] = self.observation, action, reward
+            rows.next_observations[row] = following
+            # A time limit that is reached as the world ends is an end.
+            rows.terminals[row], rows.timeouts[row] = terminated, truncated and not terminated
+            self.observation = following
+            if terminated or truncated:
+                self.observation = None
+                return row + 1, True
+        return limit, False
+
+    def table(self, columns: dict[str, Any], *, name: str, discount: float) -> Transitions:
+        """The log as a table; where it stops in the middle of an episode, that is a time-out."""
+        timeouts = columns["timeouts"].copy()
+        timeouts[-1] |= not columns["terminals"][-1]
+        space = self.actions
+        more = {"timeouts": timeouts, "action_low": np.float64(space.low), "action_high": np.float64(space.high)}
+        data = assemble({**columns, **more}, source=self.name, name=name, discount=discount)
+        return dataclasses.replace(data, world=self.name)
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def _make(name: str) -> Any:
+    try:
+        import gymnasium
+    except ImportError:
+        raise UserError(f"Acting in {name} needs Gymnasium: pip install 'dr3[mujoco]'.") from None
+    try:
+        return gymnasium.make(name, disable_env_checker=True)
+    except gymnasium.error.DependencyNotInstalled:
+        raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+        raise UserError(f"There is no world {name!r} in Gymnasium ({error}).") from None
+
+
+def _actions(name: str, space: Any) -> ContinuousActions:
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    if low is None or high is None or low.ndim != 1:
+        raise UserError(f"{name} has no continuous actions for SAC; its action space is {space}.")
+    if not (np.isfinite(low).all() and (low == low[0]).all() and np.isfinite(high).all() and (high == high[0]).all()):
+        raise UserError(f"{name} bounds its actions by {low} and {high}; SAC here needs one finite range for all.")
+    return ContinuousActions(len(low), float(low[0]), float(high[0]))

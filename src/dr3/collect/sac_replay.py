@@ -1,0 +1,211 @@
+"""`dr3 data collect sac`: run the online agent to its end, safely, and make its log into tables."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.collect.cuts import CUTS, Snapshots, cut_table
+from dr3.collect.gymnasium_world import World
+from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
+from dr3.data import Transitions, write_npz
+from dr3.errors import UserError
+from dr3.hyperparameters import to_json
+from dr3.methods import SAC, Spec
+from dr3.training.checkpoints import Checkpoints
+from dr3.training.interruption import watched
+from dr3.training.loop import begin
+from dr3.training.progress import reporter
+
+SECONDS_PER_STATE = 60.0
+SNAPSHOTS = 20  # policies kept on the way, of which the cuts take theirs
+RECENT = 10  # episodes whose mean return says how good the agent is
+
+
+class Collection(NamedTuple):
+    """Where the agent stands, between two episodes."""
+
+    learner: Any
+    replay: Rows  # on the device
+    made: NDArray[np.int64]  # () steps
+    episode: NDArray[np.int64]  # () episodes
+    returns: NDArray[np.float64]  # (RECENT,) of the last episodes, the latest last; NaN before there were so many
+    snapshots: Snapshots
+
+
+def collect_sac(
+    env: str,
+    *,
+    steps: int,
+    out: str | Path,
+    seed: int = 0,
+    method: SAC = SAC(),  # noqa: B008 (frozen)
+    schedule: Schedule = Schedule(),  # noqa: B008 (frozen)
+    cuts: Sequence[str] = (),
+    cut_steps: int = 100_000,
+    progress: bool = True,
+) -> Transitions:
+    """Train a SAC online for `steps` steps in a Gymnasium world and write its whole replay ("full-replay") to `out`.
+
+    `cuts` of D4RL's kind are written beside it, as OUT-medium.npz and so on: see `dr3.collect.cuts`.
+
+    What was seen so far is kept beside `out` while it runs, as it was at the end of an episode. Ctrl-C or SIGTERM waits
+    for one, saves and stops; the same call goes on from there, and a run that was stopped or killed ends with the same
+    files as one that was not. A file that is there already is not written over.
+    """
+    path = Path(out)
+    _check(path, steps, seed, method, schedule, cuts, cut_steps)
+    world = World(env, seed)
+    asked = {
+        "world": env,
+        "steps": steps,
+        "seed": seed,
+        "method": to_json(method),
+        "schedule": dataclasses.asdict(schedule),
+    }
+    folder = path.with_name(f"{path.name}.unfinished")
+    now = _run(folder, asked, world, steps, seed, method, schedule, progress)
+    columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
+    table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
+    for cut in cuts:
+        file = path.with_name(f"{path.stem}-{cut}.npz")
+        if not file.exists():
+            write_npz(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
+    write_npz(path, table)
+    world.close()
+    shutil.rmtree(folder)
+    return table
+
+
+def _check(
+    path: Path, steps: int, seed: int, method: SAC, schedule: Schedule, cuts: Sequence[str], cut_steps: int
+) -> None:
+    schedule.check()
+    method.check()
+    if path.suffix != ".npz":
+        raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
+    if path.exists():
+        raise UserError(f"{path} is there already; remove it or choose another name.")
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: the folder it should be written to does not exist.")
+    if not 0 <= seed < 2**32:
+        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
+    for name, value in (("batch_size", method.batch_size), ("steps", steps), ("cut_steps", cut_steps)):
+        if value < 1:
+            raise UserError(f"{name} must be at least 1, not {value}.")
+    for cut in cuts:
+        if cut not in CUTS:
+            raise UserError(f"There is no cut {cut!r}; there are {', '.join(CUTS)}.")
+
+
+def _run(
+    folder: Path,
+    asked: dict[str, Any],
+    world: World,
+    steps: int,
+    seed: int,
+    method: SAC,
+    schedule: Schedule,
+    show: bool,
+) -> Collection:
+    states = Checkpoints(folder)
+    traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
+    now, notes = _resume(states, asked, _start(traced, number, world, steps, schedule))
+    block = Rows.empty(schedule.block, world.size, world.actions.size)
+    with reporter(f"sac in {world.name}", int(now.made), steps, show=show, unit="steps") as report:
+        for note in notes:
+            report.say(note)
+        with watched() as stopping:
+            saved, told = time.monotonic(), (time.monotonic(), int(now.made))
+            while now.made < steps:
+                now = _one_episode(now, traced, number, world, block, steps, schedule)
+                made, clock = int(now.made), time.monotonic()
+                speed = (made - told[1]) / max(clock - told[0], 1e-9)
+                report.at(made, per_second=speed, note=_recent(now.returns))
+                if clock - told[0] > 5:
+                    told = (clock, made)
+                if stopping.signal or clock - saved > SECONDS_PER_STATE:
+                    states.save(made, now, keep=1)
+                    saved = time.monotonic()
+                if stopping.signal and made < steps:
+                    report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
+                    raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
+    return now
+
+
+def _start(method: SAC, seed: Any, world: World, steps: int, schedule: Schedule) -> Collection:
+    learner = begin(method, seed, Spec((world.size,), world.actions)).learner
+    return Collection(
+        learner=jax.tree.map(jnp.array, learner),  # copies: critics and target are one array at first
+        replay=jax.tree.map(jnp.asarray, Rows.empty(steps + schedule.block, world.size, world.actions.size)),
+        made=np.zeros((), np.int64),
+        episode=np.zeros((), np.int64),
+        returns=np.full(RECENT, np.nan),
+        snapshots=Snapshots.empty(SNAPSHOTS, learner.critic.policy),
+    )
+
+
+def _one_episode(
+    now: Collection, method: SAC, seed: Any, world: World, block: Rows, steps: int, schedule: Schedule
+) -> Collection:
+    """Act and learn to the end of an episode, or of the steps."""
+    learner, replay, snapshots, made = now.learner, now.replay, now.snapshots, int(now.made)
+    space, total, over = world.actions, 0.0, False
+    while made < steps and not over:
+        random = made < schedule.warmup
+        policy = HostPolicy(None if random else learner.critic.policy, space.size, space.low, space.high)
+        limit = min(schedule.block, (schedule.warmup if random else steps) - made, steps - made)
+        count, over = world.act(policy, block, episode=int(now.episode), step=made, limit=limit)
+        total += float(block.rewards[:count].sum())
+        stop = schedule.updates_after(made + count)
+        # Copies: the call comes back before its work is done, and may read the arrays it was given until then.
+        rows, numbers = jax.tree.map(np.copy, block), (jnp.int32(number) for number in (made, count, stop))
+        learner, replay = learn(method, seed, learner, replay, rows, *numbers)
+        made += count
+        snapshots = snapshots.with_due(made, steps, learner.critic.policy, now.returns)
+    return Collection(
+        learner=learner,
+        replay=replay,
+        made=np.asarray(made),
+        episode=now.episode + 1,
+        returns=np.append(now.returns[1:], total),
+        snapshots=snapshots,
+    )
+
+
+def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
+    """The newest whole state beside the file, if it is of the same collection."""
+    config = states.folder / "config.json"
+    if not config.exists():
+        states.folder.mkdir(exist_ok=True)
+        config.write_text(json.dumps(asked, indent=2) + "\n")
+        return fresh, []
+    stored = json.loads(config.read_text())
+    for key, value in json.loads(json.dumps(asked)).items():
+        if stored.get(key) != value:
+            raise UserError(
+                f"{states.folder} holds an unfinished collection whose {key} is another ({stored.get(key)!r}, not "
+                f"{value!r}); choose another file, or remove that folder."
+            )
+    whole = [step for step in states.steps() if states.whole(step)]
+    if not whole:
+        return fresh, []
+    kept: Collection = states.restore(whole[-1], fresh)
+    learner, replay = jax.tree.map(jnp.array, (kept.learner, kept.replay))
+    return kept._replace(learner=learner, replay=replay), [f"Going on from step {whole[-1]:,}."]
+
+
+def _recent(returns: NDArray[np.float64]) -> str:
+    known = returns[~np.isnan(returns)]
+    return f", recent mean return {known.mean():.0f}" if len(known) else ""

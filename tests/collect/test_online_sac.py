@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dr3.cli import run
+from dr3.collect import load
+from dr3.collect import sac_replay as collecting
+from dr3.collect.cuts import Snapshots
+from dr3.collect.online_sac import HostPolicy, Schedule
+from dr3.collect.sac_replay import collect_sac
+from dr3.errors import UserError
+from dr3.methods import SAC
+from dr3.networks import GaussianPolicy
+
+METHOD = SAC(hidden=(16,), policy_hidden=(16,), batch_size=16, learning_rate=0.01, policy_learning_rate=0.01)
+SCHEDULE = Schedule(warmup=40, block=7)
+LIMIT = 9
+
+
+class Line(gymnasium.Env):
+    """A point on a line between -3 and 3 that moves by half the action, earns its place, and falls off the left end."""
+
+    observation_space = gymnasium.spaces.Box(-3, 3, (1,), np.float64)
+    action_space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = float(self.np_random.uniform(-2, 0))
+        return np.array([self.place]), {}
+
+    def step(self, action):
+        self.place = min(self.place + float(action[0]) / 2, 3.0)
+        return np.array([self.place]), self.place, self.place < -3, False, {}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    gymnasium.register("dr3-test/Line-v0", entry_point=lambda **_: Line(), max_episode_steps=LIMIT)
+    yield
+    del gymnasium.registry["dr3-test/Line-v0"]
+
+
+ASK: Any = {"steps": 400, "method": METHOD, "schedule": SCHEDULE, "cut_steps": 30, "progress": False}
+CUTS = ("random", "medium", "medium-replay", "medium-expert")
+
+
+@pytest.fixture(scope="module")
+def collected(registered, tmp_path_factory):
+    out = tmp_path_factory.mktemp("replay") / "line.npz"
+    return collect_sac("dr3-test/Line-v0", out=out, cuts=CUTS, **ASK), out
+
+
+def test_every_row_is_a_step_of_the_world(collected):
+    data, out = collected
+    assert load(out).fingerprint() == data.fingerprint()
+    assert data.world == "dr3-test/Line-v0"
+    assert (data.action_space.low, data.action_space.high) == (-2, 2)
+    after = np.minimum(data.observations[:, 0] + data.actions[:, 0] / 2, 3)
+    np.testing.assert_allclose(data.next_observations[:, 0], after, atol=1e-6)
+    np.testing.assert_allclose(data.rewards, after, atol=1e-6)
+    np.testing.assert_array_equal(data.terminals, after < -3)
+    inside = np.flatnonzero(data.episodes[1:] == data.episodes[:-1])
+    np.testing.assert_array_equal(data.next_observations[inside], data.observations[inside + 1])
+
+
+def test_a_time_limit_is_no_terminal(collected):
+    data, _ = collected
+    lengths = np.bincount(data.episodes)
+    ends = np.flatnonzero(np.append(data.episodes[1:] != data.episodes[:-1], True))
+    full = ends[(lengths == LIMIT) & ~data.terminals[ends]]
+    assert len(full) > 10
+    assert data.timeouts[full].all()
+    assert lengths.max() == LIMIT
+    assert len(data) == 400
+    assert (data.terminals | data.timeouts).sum() == len(ends)
+
+
+def test_it_learns_to_go_right(collected):
+    data, _ = collected
+    assert data.rewards[-90:].mean() > data.rewards[:90].mean() + 1
+
+
+def test_cuts_are_of_the_kind_they_say(collected):
+    data, out = collected
+    cuts = {cut: load(out.with_name(f"line-{cut}.npz")) for cut in CUTS}
+    assert [len(cuts[cut]) for cut in ("random", "medium", "medium-expert")] == [30, 30, 30]
+    replay = cuts["medium-replay"]
+    assert 0 < len(replay) < 400
+    np.testing.assert_array_equal(replay.observations, data.observations[: len(replay)])
+    both = cuts["medium-expert"].rewards
+    assert both[15:].mean() > cuts["random"].rewards.mean()
+    assert cuts["medium-expert"].timeouts[14] or cuts["medium-expert"].terminals[14]
+
+
+def test_medium_is_a_third_of_the_way():
+    taken = Snapshots(np.zeros((4, 1), np.float32), np.array([10, 20, 30, 40]), np.array([0.0, 10, 40, 90]))
+    assert taken.medium() == 2
+    assert taken._replace(returns=np.array([0.0, 31, 40, 90])).medium() == 1
+
+
+def test_going_on_after_a_stop_gives_the_same_file(collected, tmp_path, monkeypatch):
+    out = tmp_path / "line.npz"
+    real = collecting.learn
+
+    def interrupted(*arguments):
+        if int(arguments[5]) > 200:
+            monkeypatch.setattr(collecting, "learn", real)
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    monkeypatch.setattr(collecting, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect_sac("dr3-test/Line-v0", out=out, **ASK)
+    assert not out.exists()
+    with pytest.raises(UserError, match="unfinished collection whose seed is another"):
+        collect_sac("dr3-test/Line-v0", out=out, **ASK, seed=1)
+    assert collect_sac("dr3-test/Line-v0", out=out, **ASK).fingerprint() == collected[0].fingerprint()
+    assert [file.name for file in tmp_path.iterdir()] == ["line.npz"]
+    with pytest.raises(UserError, match="is there already"):
+        collect_sac("dr3-test/Line-v0", out=out, **ASK)
+
+
+def test_the_policy_on_the_host_is_the_policy():
+    policy = jax.jit(lambda key: GaussianPolicy.create((3,), 2, (8,), key=key))(jax.random.key(0))
+    policy = jax.tree.map(lambda leaf: 30 * leaf, policy)  # far from its start, where everything is near 0
+    observation = np.array([0.3, -1.0, 2.0], np.float32)
+    told = policy(jnp.asarray(observation)[None])
+    noise = np.random.default_rng(5).standard_normal(2)
+    unit = np.tanh(np.asarray(told.mean[0]) + np.exp(np.asarray(told.log_std[0])) * noise)
+    acted = HostPolicy(policy, 2, -1.0, 5.0)(observation, np.random.default_rng(5))
+    np.testing.assert_allclose(acted, 2 + 3 * unit, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("env", "sentence"),
+    [("CartPole-v1", "has no continuous actions"), ("NoSuchThing-v0", "There is no world 'NoSuchThing-v0'")],
+)
+def test_worlds_that_cannot_be_are_refused(tmp_path, env, sentence, capsys):
+    assert run(["data", "collect", "sac", "--env", env, "--out", str(tmp_path / "x.npz")]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
