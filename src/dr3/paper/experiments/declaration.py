@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from dr3.sweeps import Job, Preparation, Task
 
@@ -81,7 +81,7 @@ class Answer:
     rule: str
     holds: bool
     sentence: str
-    numbers: Mapping[str, object]
+    numbers: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
