@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -20,7 +22,7 @@ class Given(Evidence):
 
     def __init__(self, curves, group=""):
         pairs = dict.fromkeys((label, world) for _, label, world in curves)
-        super().__init__([Arm(label, world, (), Percent(), group) for label, world in pairs], runs=None)
+        super().__init__([Arm(label, world, (), Percent(), group) for label, world in pairs], runs=Path())
         self.curves = curves
 
     def curve(self, metric, label, place):

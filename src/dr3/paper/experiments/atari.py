@@ -190,7 +190,7 @@ def data(world: str, share: str, seed: int, scale: Scale, folders: Folders) -> s
     """The word for what a seed learns from."""
     match scale:
         case "smoke":
-            return f"{world}:seed={list(SHARES).index(share)}"
+            return world
         case "laptop":
             return f"{replay(world, seed % REPLAYS, folders)}:replay={SHARES[share]}"
     return f"{folders.data / 'dqn-replay' / world / str(seed + 1) / 'replay_logs'}:replay={SHARES[share]}"

@@ -14,7 +14,7 @@ from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.scoring import Exact
 
 SIZES: dict[Scale, gridworlds.Size] = {
-    "smoke": gridworlds.Size(hidden=(8, 8), updates=4, seeds=2),
+    "smoke": gridworlds.Size(hidden=(8, 8), updates=4, seeds=1),
     "laptop": gridworlds.QUICK,
     "paper": gridworlds.FULL,
 }

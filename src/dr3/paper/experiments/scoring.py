@@ -51,13 +51,7 @@ class Exact:
     discount: float = 0.95
 
     def limits(self) -> tuple[float, float]:
-        world = gridworld(self.world)
-        actions = world.transitions.shape[1]
-        policies = (np.full((len(world.rewards), actions), 1 / actions), optimal_policy(world, self.discount))
-        low, high = (
-            expected_return(world.transitions, world.rewards, policy, world.start, world.horizon) for policy in policies
-        )
-        return low, high
+        return _gridworld_limits(self.world, self.discount)
 
 
 @dataclass(frozen=True)
@@ -66,6 +60,17 @@ class Percent:
 
     def limits(self) -> tuple[float, float]:
         return 0.0, 1.0
+
+
+@cache
+def _gridworld_limits(name: str, discount: float) -> tuple[float, float]:
+    world = gridworld(name)
+    actions = world.transitions.shape[1]
+    policies = (np.full((len(world.rewards), actions), 1 / actions), optimal_policy(world, discount))
+    low, high = (
+        expected_return(world.transitions, world.rewards, policy, world.start, world.horizon) for policy in policies
+    )
+    return low, high
 
 
 @cache
