@@ -174,7 +174,7 @@ def majority(rule: str, word: str, found: Sequence[Comparison]) -> Answer:
     return Answer(
         rule=f"{rule}, on more than half of the worlds.",
         holds=holds,
-        sentence=f"{rule} on {sum(one.agrees for one in found)} of {len(found)} worlds ({details}).",
+        sentence=f"That is so on {sum(one.agrees for one in found)} of {len(found)} worlds ({details}).",
         numbers={str(one.place): [one.here, one.there] for one in found},
     )
 
