@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from dr3.cli import invoke
-from dr3.paper.gridworlds import _carried
+from dr3.paper.gridworlds import carried
 
 
 def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
@@ -37,4 +37,4 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
 
 
 def test_a_frozen_member_stays_where_it_was():
-    np.testing.assert_array_equal(_carried(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])
+    np.testing.assert_array_equal(carried(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])

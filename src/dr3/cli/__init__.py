@@ -23,6 +23,7 @@ COMMANDS = {
     "select": "choose a checkpoint without a simulator, by a declared rule",
     "report": "one HTML file about runs: verdicts, curves, intervals, configuration",
     "watch": "the report of a run while it trains, in the browser",
+    "reproduce": "every figure and table of the paper: run it, judge its claim, at one of three scales",
     "demo": "the paper's gridworld evidence, in under three minutes",
     "theory": "check the paper's theory by computation, or watch it beside a run",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from dr3.collect import load
 from dr3.cores import available_cores
-from dr3.methods import DQN, SARSA, TD, Method, Supervised
+from dr3.methods import CQL, DQN, SARSA, TD, Method, Supervised
 from dr3.regularizers import DR3, Regularizer
+from dr3.sweeps import Task
 from dr3.training import Runs, train
 
 SPARSE_WORLDS = ("grid16smoothsparse", "grid16randomsparse")
@@ -76,6 +77,18 @@ class Curve:
             words.append(self.regularizer.name)
         return f"{self.world}/{'-'.join(words)}"
 
+    def task(self, seed: int, size: Size) -> Task:
+        """One seed of it, with data of its own."""
+        return Task(
+            f"{self.world}:seed={seed}",
+            self.method,
+            (self.regularizer,),
+            (seed,),
+            steps=size.updates,
+            metrics_every=max(1, size.updates // 40),
+            evaluate_every=max(1, size.updates // 20),
+        )
+
 
 Results = dict[Curve, list[Runs]]  # one run for each seed
 
@@ -98,7 +111,7 @@ def findings(size: Size, out: Path, finished: Callable[[int, int], None]) -> lis
 
     Runs that `out` already holds are not made again, and unfinished ones go on.
     """
-    of_sample, of_period, of_dr3 = _out_of_sample_curves(size), _target_period_curves(size), _dr3_curves(size)
+    of_sample, of_period, of_dr3 = out_of_sample_curves(size), target_period_curves(size), _dr3_curves(size)
     curves = list(dict.fromkeys([*of_sample.values(), *of_period.values(), *of_dr3.values()]))  # each once, in order
     jobs = [(curve, seed) for seed in range(size.seeds) for curve in curves]
     results: Results = {curve: [] for curve in curves}
@@ -115,15 +128,16 @@ def findings(size: Size, out: Path, finished: Callable[[int, int], None]) -> lis
 
 
 def _train(curve: Curve, seed: int, size: Size, out: Path) -> Runs:
+    task = curve.task(seed, size)
     return train(
-        load(f"{curve.world}:seed={seed}", discount=size.discount),
-        curve.method,
-        regularizer=curve.regularizer,
-        steps=size.updates,
-        seeds=[seed],
+        load(task.data, discount=size.discount),
+        task.method,
+        regularizer=task.regularizers,
+        steps=task.steps,
+        seeds=task.seeds,
         out=out / "runs" / curve.folder / f"seed-{seed}",
-        metrics_every=max(1, size.updates // 40),
-        evaluate_every=max(1, size.updates // 20),
+        metrics_every=task.metrics_every,
+        evaluate_every=task.evaluate_every,
         progress=False,
     )
 
@@ -131,7 +145,7 @@ def _train(curve: Curve, seed: int, size: Size, out: Path) -> Runs:
 # --- Finding 1: figure "out of sample actions" (A.6.2), and the regression of section 3.1 ---
 
 
-def _out_of_sample_curves(size: Size) -> dict[tuple[str, str], Curve]:
+def out_of_sample_curves(size: Size) -> dict[tuple[str, str], Curve]:
     period = {"target_period": size.evaluation_period}
     methods = (TD(**size.shared, **period), SARSA(**size.shared, **period), Supervised(**size.shared))
     return {(world, method.name): Curve(world, method) for world in SPARSE_WORLDS for method in methods}
@@ -166,8 +180,8 @@ def _judge_out_of_sample(curves: dict[tuple[str, str], Curve], results: Results)
 # --- Finding 2: figure "target update frequency" (A.6.1) ---
 
 
-def _target_period_curves(size: Size) -> dict[int, Curve]:
-    return {n: Curve(DENSE_WORLD, DQN(**size.shared, target_period=n)) for n in TARGET_PERIODS}
+def target_period_curves(size: Size, base: type[DQN | CQL] = DQN) -> dict[int, Curve]:
+    return {n: Curve(DENSE_WORLD, base(**size.shared, target_period=n)) for n in TARGET_PERIODS}
 
 
 def _judge_target_period(curves: dict[int, Curve], results: Results) -> Finding:
@@ -205,7 +219,7 @@ def _dr3_curves(size: Size) -> dict[str, Curve]:
 
 def _judge_dr3(curves: dict[str, Curve], results: Results) -> Finding:
     final = {name: _at_the_end(results[curve]) for name, curve in curves.items()}
-    returns = {name: [_carried(run.evaluations[RETURN][0]) for run in results[curve]] for name, curve in curves.items()}
+    returns = {name: [carried(run.evaluations[RETURN][0]) for run in results[curve]] for name, curve in curves.items()}
     # Over training, without the untrained policy: the paper's measure of stability.
     average = {name: np.array([curve[1:].mean() for curve in of]) for name, of in returns.items()}
     last = {name: np.array([curve[-1] for curve in of]) for name, of in returns.items()}
@@ -251,10 +265,10 @@ def over_seeds(runs: list[Runs], metric: str) -> tuple[NDArray[np.int64], NDArra
 
 def _at_the_end(runs: list[Runs], metric: str = DOT_PRODUCT) -> NDArray[np.float64]:
     """The last value of each seed: (seeds,)."""
-    return np.array([_carried(run.metrics[metric][0])[-1] for run in runs])
+    return np.array([carried(run.metrics[metric][0])[-1] for run in runs])
 
 
-def _carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
+def carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     """A member that diverged is frozen, so it stays at what was last measured of it."""
     known = np.maximum.accumulate(np.where(np.isfinite(curve), np.arange(len(curve)), 0))
     return curve[known]

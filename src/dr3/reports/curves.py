@@ -28,8 +28,8 @@ class Panel:
     reference: tuple[str, float] | None = None  # a level to compare with, and what it is
 
 
-def draw(panels: Sequence[Panel], path: Path, *, caption: str = "") -> None:
-    """Write the panels side by side as one PNG."""
+def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int | None = None) -> None:
+    """Write the panels as one PNG: side by side, or `columns` in a row."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -38,10 +38,14 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "") -> None:
     import matplotlib.pyplot as plt
 
     with style():
-        size = (4.8 * len(panels), 3.6)
-        figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)
-        for axis, panel in zip(axes[0], panels, strict=True):
+        columns = columns or len(panels)
+        rows = -(-len(panels) // columns)
+        size = (4.8 * columns, 3.6 * rows)
+        figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+        for axis, panel in zip(axes.flat, panels, strict=False):
             _fill(axis, panel)
+        for axis in axes.flat[len(panels) :]:
+            axis.set_axis_off()
         if caption:
             figure.supxlabel(caption, fontsize=8, color="#555555")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-_EMPTY = frozenset({"meta", "input", "line", "path", "rect", "circle"})
+_EMPTY = frozenset({"meta", "input", "img", "br", "line", "path", "rect", "circle"})
 
 
 class Html(str):

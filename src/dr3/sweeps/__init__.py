@@ -2,6 +2,7 @@
 
 from dr3.sweeps.engine import Ended, Engine
 from dr3.sweeps.grid import missing_files, read_grid
+from dr3.sweeps.in_process import InProcess
 from dr3.sweeps.local import Local
 from dr3.sweeps.on_ray import OnRay
 from dr3.sweeps.run import Failure, Outcome, run_tasks
@@ -12,6 +13,7 @@ __all__ = [
     "Ended",
     "Engine",
     "Failure",
+    "InProcess",
     "Job",
     "Local",
     "OnRay",

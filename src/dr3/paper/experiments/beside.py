@@ -1,0 +1,85 @@
+"""Our numbers beside those that the paper prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dr3.paper.experiments.declaration import Row
+from dr3.paper.experiments.evidence import RETURN, Evidence, Measure, Place
+from dr3.paper.experiments.score_checks import STATISTICS, words
+from dr3.paper.tables import Column, Table, table
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """A table of one statistic over all worlds, a row for each group."""
+
+    table: str
+    statistic: str = "IQM"
+
+    def __call__(self, evidence: Evidence) -> list[Row]:
+        found = table(self.table)
+        return [
+            Row(
+                f"{row}: {column.algorithm}, {self.statistic} of the {words(measure_of(column, found))}",
+                value.text(found.digits),
+                self._ours(evidence, row, column, measure_of(column, found)),
+            )
+            for row in found.rows
+            for column, value in zip(found.columns, found.cells[row], strict=True)
+        ]
+
+    def _ours(self, evidence: Evidence, group: str, column: Column, measure: Measure) -> str | None:
+        label = label_of(column)
+        if not evidence.places(label, group=group):
+            return None
+        return str(evidence.aggregate(label, group, measure, STATISTICS[self.statistic]))
+
+
+@dataclass(frozen=True)
+class ByWorld:
+    """A table with a row for each world: mean ± standard deviation over runs, of returns or of scores.
+
+    Worlds that the paper does not have, and rows of the paper without a world here, stand alone.
+    """
+
+    table: str
+    metric: str = RETURN
+
+    def __call__(self, evidence: Evidence) -> list[Row]:
+        return list(self._rows(evidence))
+
+    def _rows(self, evidence: Evidence) -> Iterator[Row]:
+        found = table(self.table)
+        places = {place.world: place for place in evidence.places()}
+        for world in dict.fromkeys([*places, *found.rows]):
+            for column in found.columns:
+                value = found.value(world, column.algorithm, column.measure) if world in found.cells else None
+                ours = self._ours(evidence, places.get(world), column, measure_of(column, found))
+                if value or ours:
+                    what = f"{world}: {column.algorithm}, {words(measure_of(column, found))}"
+                    yield Row(what, None if value is None else value.text(found.digits), ours)
+
+    def _ours(self, evidence: Evidence, place: Place | None, column: Column, measure: Measure) -> str | None:
+        if place is None or place not in evidence.places(label_of(column)):
+            return None
+        values = evidence.scores(label_of(column), [place], measure, self.metric)
+        return f"{values.mean():.1f} ± {np.std(values, ddof=1):.1f}"
+
+
+def label_of(column: Column) -> str:
+    """As arms are called: `CQL + DR3` for the tables' `CQL+DR3`."""
+    return column.algorithm.replace("+", " + ")
+
+
+def measure_of(column: Column, of: Table) -> Measure:
+    """As runs are measured: where a table ends at 3M steps, its 2M are two thirds of training."""
+    match column.measure:
+        case "average":
+            return "average"
+        case "2M" if any(other.measure == "3M" for other in of.columns):
+            return 2 / 3
+    return "final"

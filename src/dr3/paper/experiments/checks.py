@@ -1,0 +1,198 @@
+"""What a claim of the paper comes down to, as rules that runs either fulfil or do not: instruments and trends.
+
+A rule here compares medians over members, world by world, and holds if more than half of the worlds of each group
+agree. Rules about scores, with intervals, are in `score_checks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dr3.paper.experiments.declaration import Answer
+from dr3.paper.experiments.evidence import RETURN, SCORE, Evidence, Place
+
+DOT, COSINE, SRANK, MEAN_Q = "features/dot_product", "features/cosine", "features/srank", "q/data_mean"
+WORDS = {
+    DOT: "feature dot product",
+    COSINE: "cosine of the features",
+    SRANK: "srank",
+    MEAN_Q: "mean Q",
+    SCORE: "normalised score",
+    RETURN: "return",
+    "losses/total": "loss",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two numbers of one world, and whether they agree with a claim."""
+
+    place: Place
+    here: float
+    there: float
+    agrees: bool
+
+
+@dataclass(frozen=True)
+class Ends:
+    """At the end of training, a metric of one label is larger or smaller than that of another."""
+
+    metric: str
+    label: str
+    size: Literal["larger", "smaller"]
+    than: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label, self.than):
+            here, there = (median_end(evidence, self.metric, label, place) for label in (self.label, self.than))
+            found.append(Comparison(place, here, there, here > there if self.size == "larger" else here < there))
+        rule = f"The {WORDS[self.metric]} of {self.label} ends {self.size} than that of {self.than}"
+        return majority(rule, "against", found)
+
+
+@dataclass(frozen=True)
+class WorstEndsLarger:
+    """At the end of training, a metric of the largest among some labels is larger than that of another."""
+
+    metric: str
+    labels: tuple[str, ...]
+    than: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(*self.labels, self.than):
+            here = max(median_end(evidence, self.metric, label, place) for label in self.labels)
+            there = median_end(evidence, self.metric, self.than, place)
+            found.append(Comparison(place, here, there, here > there))
+        rule = f"The {WORDS[self.metric]} of the worst of {', '.join(self.labels)} ends larger than with {self.than}"
+        return majority(rule, "against", found)
+
+
+@dataclass(frozen=True)
+class Grows:
+    """A metric is larger at the end of training than half-way; `since` 0 compares with the start."""
+
+    metric: str
+    label: str
+    since: float = 0.5
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label):
+            earlier, end = _between(evidence, self.metric, self.label, place, self.since)
+            found.append(Comparison(place, end, earlier, end > earlier))
+        word = "half-way" if self.since == 0.5 else "at the start"
+        return majority(f"The {WORDS[self.metric]} of {self.label} is larger at the end than {word}", "after", found)
+
+
+@dataclass(frozen=True)
+class Outgrows:
+    """In the second half of training, one metric grows by a larger factor than another does (up or down)."""
+
+    metric: str
+    other: str
+    label: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label):
+            factors = []
+            for metric in (self.metric, self.other):
+                earlier, end = _between(evidence, metric, self.label, place, 0.5)
+                factors.append(abs(end) / max(abs(earlier), 1e-12))
+            grown, changed = factors[0], max(factors[1], 1 / max(factors[1], 1e-12))
+            found.append(Comparison(place, grown, changed, grown > changed))
+        rule = (
+            f"In the second half of training the {WORDS[self.metric]} of {self.label} grows by a larger factor than "
+            f"its {WORDS[self.other]} changes"
+        )
+        return majority(rule, "against", found)
+
+
+@dataclass(frozen=True)
+class Falls:
+    """A policy that starts good ends worse than it started."""
+
+    label: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label):
+            start, end = _between(evidence, RETURN, self.label, place, 0.0)
+            found.append(Comparison(place, end, start, end < start))
+        return majority(f"From a good solution the return of {self.label} falls", "after", found)
+
+
+@dataclass(frozen=True)
+class Keeps:
+    """Of a good solution's return, one label has more left at the end than another."""
+
+    label: str
+    than: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label, self.than):
+            shares = []
+            for label in (self.label, self.than):
+                start, end = _between(evidence, RETURN, label, place, 0.0)
+                shares.append(end / start if start else np.nan)
+            found.append(Comparison(place, *shares, agrees=shares[0] > shares[1]))
+        return majority(
+            f"{self.label} keeps a larger share of a good solution's return than {self.than}", "against", found
+        )
+
+
+@dataclass(frozen=True)
+class Robust:
+    """With the last layer back at its initial value, more of one label's return is left than of another's."""
+
+    label: str
+    than: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label, self.than):
+            here, there = (_last_layer(evidence, label, place) for label in (self.label, self.than))
+            found.append(Comparison(place, here, there, here > there))
+        rule = f"With the last layer re-initialised more is left of {self.label}'s return than of {self.than}'s"
+        return majority(rule, "against", found)
+
+
+def majority(rule: str, word: str, found: Sequence[Comparison]) -> Answer:
+    """Whether more than half of the worlds agree, in every group."""
+    groups: dict[str, list[Comparison]] = {}
+    for one in found:
+        groups.setdefault(one.place.group, []).append(one)
+    holds = bool(found) and all(2 * sum(one.agrees for one in of) > len(of) for of in groups.values())
+    details = "; ".join(f"{one.place}: {one.here:.3g} {word} {one.there:.3g}" for one in found)
+    return Answer(
+        rule=f"{rule}, on more than half of the worlds.",
+        holds=holds,
+        sentence=f"That is so on {sum(one.agrees for one in found)} of {len(found)} worlds ({details}).",
+        numbers={str(one.place): [one.here, one.there] for one in found},
+    )
+
+
+def median_end(evidence: Evidence, metric: str, label: str, place: Place) -> float:
+    """Over members: one that diverges by orders of magnitude would be all that a mean tells of."""
+    return float(np.median(evidence.end(metric, label, place)))
+
+
+def _between(evidence: Evidence, metric: str, label: str, place: Place, since: float) -> tuple[float, float]:
+    """Medians over members at a share of training and at its end."""
+    steps, values = evidence.curve(metric, label, place)
+    earlier = int(np.searchsorted(steps, since * steps[-1]))
+    return float(np.median(values[:, earlier])), float(np.median(values[:, -1]))
+
+
+def _last_layer(evidence: Evidence, label: str, place: Place) -> float:
+    """The share of the return that is left, averaged over members and checkpoints."""
+    shares = evidence.layers(label, place).returns[0, -1]
+    known = shares[np.isfinite(shares)]
+    return float(known.mean()) if len(known) else np.nan

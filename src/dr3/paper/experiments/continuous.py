@@ -1,0 +1,91 @@
+"""The D4RL family: D4RL's files at `paper` scale; data that are made here at `laptop` and `smoke`.
+
+PointMaze stands in for AntMaze, replays of an online SAC on Hopper and Walker2d for D4RL's, which are such replays too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dr3.methods import Method
+from dr3.paper.experiments.declaration import Arm, Design, Folders, Scale, Scoring
+from dr3.regularizers import DR3
+from dr3.sweeps import Preparation, Task
+
+
+@dataclass(frozen=True)
+class World:
+    """Where policies are tried and what they learn from, a file under the data folder with settings behind it."""
+
+    name: str
+    file: str
+    env: str
+    scoring: Scoring
+    settings: str = ""
+    maker: tuple[str, dict[str, Any]] | None = None  # the function that makes the file, and what it is called with
+    makes: str | None = None  # the file it is asked for, where this one is a by-product
+
+    def word(self, folders: Folders) -> str:
+        return f"{folders.data / self.file}{self.settings}"
+
+    def preparation(self, folders: Folders) -> Preparation | None:
+        if self.maker is None:
+            return None
+        function, arguments = self.maker
+        asked = str(folders.data / (self.makes or self.file))
+        return Preparation(asked, function, {**arguments, "out": asked})
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One scale: worlds, the base method, how long and how often."""
+
+    worlds: tuple[World, ...]
+    method: Method
+    steps: int
+    seeds: int = 3
+    evaluations: int = 20
+    episodes: int = 10
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class WithAndWithout:
+    """A design: one method with and without DR3. At a scale that has no setup, `blocked` says why."""
+
+    base: str
+    regularizer: DR3 | None
+    setups: Mapping[Scale, Setup]
+    blocked: Mapping[Scale, str] = field(default_factory=dict)
+
+    def __call__(self, scale: Scale, folders: Folders) -> Design:
+        if scale in self.blocked:
+            return Design(blocked=self.blocked[scale])
+        setup = self.setups[scale]
+        made = {world.name: world.preparation(folders) for world in setup.worlds}
+        arms = [
+            Arm(label, world.name, (_task(setup, world, regularizer, made[world.name], folders),), world.scoring)
+            for world in setup.worlds
+            for label, regularizer in ((self.base, None), (f"{self.base} + DR3", self.regularizer))
+        ]
+        unique = {one.name: one for one in made.values() if one is not None}
+        return Design(tuple(arms), preparations=tuple(unique.values()), note=setup.note)
+
+
+def _task(
+    setup: Setup, world: World, regularizer: DR3 | None, preparation: Preparation | None, folders: Folders
+) -> Task:
+    return Task(
+        world.word(folders),
+        setup.method,
+        (regularizer,),
+        tuple(range(setup.seeds)),
+        steps=setup.steps,
+        env=world.env,
+        episodes=setup.episodes,
+        evaluate_every=max(1, setup.steps // setup.evaluations),
+        metrics_every=max(1, setup.steps // (2 * setup.evaluations)),
+        needs=() if preparation is None else (preparation.name,),
+    )

@@ -1,0 +1,173 @@
+"""Which worlds, data and methods the D4RL family has at each scale."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dr3.envs import find_task
+from dr3.methods import BRAC, ContinuousCQL
+from dr3.paper import presets
+from dr3.paper.d4rl import d4rl_brac, d4rl_cql
+from dr3.paper.experiments.continuous import Setup, WithAndWithout, World
+from dr3.paper.experiments.declaration import Scale
+from dr3.paper.experiments.scoring import Percent, Published
+from dr3.paper.tables import table
+
+MAZE_STEPS = 100_000  # of each maze's data
+SAC_STEPS = 300_000  # of each replay
+CUTS = ("medium", "medium-replay")  # of a replay, for BRAC
+LAPTOP_STEPS = 20_000
+SMALL: dict[str, Any] = {"hidden": (64, 64), "policy_hidden": (64, 64), "batch_size": 128}
+TINY: dict[str, Any] = {"hidden": (8,), "policy_hidden": (8,), "batch_size": 8}
+
+
+# --- Worlds and their data ---
+
+
+def _maze(layout: str, kind: str, steps: int = MAZE_STEPS) -> World:
+    name, env = f"pointmaze-{layout}-{kind}", f"pointmaze/{layout}"
+    call = {"env": env, "kind": kind, "steps": steps}
+    return World(name, f"{name}-{steps}.npz", env, Percent(), maker=("dr3.collect.maze:collect_maze", call))
+
+
+def _sac(env: str, data: str) -> World:
+    """The whole replay of an online SAC ("full-replay", 20 % of its rows drawn at random), or one of its cuts."""
+    robot = env.partition("-")[0].lower()
+    whole = data == "full-replay"
+    return World(
+        f"{robot}-{data}",
+        f"{robot}.npz" if whole else f"{robot}-{data}.npz",
+        env,
+        Published(f"{robot}-{data}-v2"),
+        settings=f":fraction={presets.D4RL().mujoco_data_share}:seed=0" if whole else "",
+        maker=(
+            "dr3.collect.sac_replay:collect_sac",
+            {"env": env, "steps": SAC_STEPS, "seed": 0, "cuts": list(CUTS)},
+        ),
+        makes=f"{robot}.npz",
+    )
+
+
+def _d4rl(name: str, settings: str = "") -> World:
+    task = find_task(name)
+    assert task is not None
+    return World(name, str(Path("d4rl") / f"{name}.hdf5"), task.world, Published(name), settings)
+
+
+# --- Methods ---
+
+_D4RL = presets.D4RL()
+(PAPER_CQL_MAZE, MAZE_DR3), (PAPER_CQL_KITCHEN, KITCHEN_DR3), (PAPER_CQL, MUJOCO_DR3) = (
+    d4rl_cql(domain, dr3=True) for domain in ("antmaze", "kitchen", "mujoco")
+)
+PAPER_BRAC, BRAC_DR3 = d4rl_brac(dr3=True)
+LAPTOP_CQL = dataclasses.replace(PAPER_CQL, **SMALL, sampled_actions=4, warm_start=2_000)
+LAPTOP_CQL_MAZE = dataclasses.replace(PAPER_CQL_MAZE, **SMALL, sampled_actions=4, warm_start=2_000)
+LAPTOP_BRAC = dataclasses.replace(PAPER_BRAC, **SMALL, behavior_steps=5_000)
+SMOKE_CQL = dataclasses.replace(PAPER_CQL, **TINY, sampled_actions=2, warm_start=2)
+SMOKE_BRAC = dataclasses.replace(PAPER_BRAC, **TINY, behavior_steps=2)
+
+
+# --- The four experiments' setups ---
+
+SMOKE_NOTE = "A tiny network on a few steps of PointMaze, for a few updates: it only shows that all runs."
+NETWORKS = "Networks have 2 x 64 units and batches 128 rows, and CQL samples 4 actions of each kind instead of 10."
+SMALL_MAZE = _maze("umaze", "play", steps=300)
+
+
+def _smoke(method: ContinuousCQL | BRAC) -> Setup:
+    return Setup((SMALL_MAZE,), method, steps=4, seeds=2, evaluations=1, episodes=1, note=SMOKE_NOTE)
+
+
+ANTMAZE = WithAndWithout(
+    "CQL",
+    MAZE_DR3,
+    {
+        "smoke": _smoke(SMOKE_CQL),
+        "laptop": Setup(
+            (_maze("umaze", "play"), _maze("medium", "play"), _maze("medium", "diverse")),
+            LAPTOP_CQL_MAZE,
+            LAPTOP_STEPS,
+            note=f"PointMaze, with AntMaze's maps, rewards and kinds of data, stands in for AntMaze. {NETWORKS}",
+        ),
+        "paper": Setup(
+            tuple(_d4rl(name) for name in table("antmaze").rows),
+            PAPER_CQL_MAZE,
+            max(_D4RL.antmaze_steps),
+            _D4RL.seeds,
+            evaluations=60,
+            episodes=100,
+        ),
+    },
+)
+
+KITCHEN = WithAndWithout(
+    "CQL",
+    KITCHEN_DR3,
+    {
+        "smoke": _smoke(SMOKE_CQL),
+        "paper": Setup(
+            tuple(_d4rl(name) for name in table("kitchen").rows), PAPER_CQL_KITCHEN, _D4RL.kitchen_steps, _D4RL.seeds
+        ),
+    },
+    blocked={"laptop": "the kitchen's data are demonstrations by people in virtual reality: none can be made here"},
+)
+
+MUJOCO = WithAndWithout(
+    "CQL",
+    MUJOCO_DR3,
+    {
+        "smoke": _smoke(SMOKE_CQL),
+        "laptop": Setup(
+            (_sac("Hopper-v5", "full-replay"), _sac("Walker2d-v5", "full-replay")),
+            LAPTOP_CQL,
+            LAPTOP_STEPS,
+            note=f"Replays of {SAC_STEPS:,} steps of a SAC that learns here stand in for D4RL's; Ant is left out. "
+            f"{NETWORKS}",
+        ),
+        "paper": Setup(
+            tuple(
+                _d4rl(f"{robot}-full-replay-v2", f":fraction={_D4RL.mujoco_data_share}:seed=0")
+                for robot in ("hopper", "walker2d", "ant")
+            ),
+            PAPER_CQL,
+            _D4RL.mujoco_steps,
+            _D4RL.seeds,
+        ),
+    },
+)
+
+BEHAVIOUR_REGULARIZED = WithAndWithout(
+    "BRAC",
+    BRAC_DR3,
+    {
+        "smoke": _smoke(SMOKE_BRAC),
+        "laptop": Setup(
+            tuple(_sac(env, cut) for env in ("Hopper-v5", "Walker2d-v5") for cut in CUTS),
+            LAPTOP_BRAC,
+            LAPTOP_STEPS,
+            note="Two kinds of data of two robots, cut from the replays of a SAC that learns here, stand in for D4RL's "
+            "fifteen files. Networks have 2 x 64 units and batches 128 rows.",
+        ),
+        "paper": Setup(tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, presets.BRAC().steps, seeds=3),
+    },
+)
+
+MAZE_NEEDS: Mapping[Scale, str] = {
+    "smoke": "nothing",
+    "laptop": "PointMaze data, made first",
+    "paper": "D4RL's antmaze files (v2) in DATA/d4rl",
+}
+KITCHEN_NEEDS: Mapping[Scale, str] = {
+    "smoke": "nothing",
+    "laptop": "cannot be made",
+    "paper": "D4RL's kitchen files (v0) in DATA/d4rl",
+}
+MUJOCO_NEEDS: Mapping[Scale, str] = {
+    "smoke": "nothing",
+    "laptop": "replays of SAC on Hopper and Walker2d, made first",
+    "paper": "D4RL's MuJoCo files in DATA/d4rl",
+}

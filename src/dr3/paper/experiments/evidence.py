@@ -1,0 +1,132 @@
+"""What the runs of an experiment show, by label and world: curves, last values, normalised scores."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dr3.diagnostics.reinitialisation import LayerTest, reinitialise
+from dr3.paper.experiments.declaration import Arm
+from dr3.paper.gridworlds import carried
+from dr3.stats import Interval, Statistic, evenly_spaced, interval, iqm
+from dr3.training import Runs
+
+Floats = NDArray[np.float64]
+SCORE = "score"  # beside the metrics of a run: its normalised return
+RETURN = "evaluation/return"
+# The last checkpoint, the mean over training, or the checkpoint after that share of training.
+Measure = Literal["final", "average"] | float
+CHECKPOINTS = 20  # over which the paper averages
+REPLICATES = 10_000
+LAYER_CHECKPOINTS = 5
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where an arm is: a world, and the group of claims it belongs to."""
+
+    group: str
+    world: str
+
+    def __str__(self) -> str:
+        return f"{self.world}, {self.group}" if self.group else self.world
+
+
+class Evidence:
+    """The runs of the arms of a design. All that is random in what it computes is drawn from a fixed seed."""
+
+    def __init__(self, arms: Sequence[Arm], runs: Path) -> None:
+        self.arms = {(arm.label, Place(arm.group, arm.world)): arm for arm in arms}
+        self.folder = runs
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(label for label, _ in self.arms))
+
+    @cached_property
+    def groups(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(place.group for _, place in self.arms))
+
+    def places(self, *labels: str, group: str | None = None) -> list[Place]:
+        """Where all these labels are, in one group or in any."""
+        everywhere = dict.fromkeys(place for _, place in self.arms if group in (None, place.group))
+        return [place for place in everywhere if all((label, place) in self.arms for label in labels)]
+
+    def runs(self, label: str, place: Place) -> list[Runs]:
+        return [self._runs(self.folder / task.name) for task in self.arms[label, place].tasks]
+
+    def curve(self, metric: str, label: str, place: Place) -> tuple[NDArray[np.int64], Floats]:
+        """Steps (T,) and values (members, T), members by seed. One that diverged stays at what was last known of it."""
+        found = self.runs(label, place)
+        tried = metric in (SCORE, RETURN)
+        name = RETURN if metric == SCORE else metric
+        lines = [
+            (member.seed, carried(line))
+            for run in found
+            for member, line in zip(run.members, (run.evaluations if tried else run.metrics)[name], strict=True)
+        ]
+        values = np.stack([line for _, line in sorted(lines, key=lambda one: one[0])])
+        if metric == SCORE:
+            low, high = self.arms[label, place].scoring.limits()
+            values = 100 * (values - low) / (high - low)
+        return found[0].evaluation_steps if tried else found[0].steps, values
+
+    def end(self, metric: str, label: str, place: Place) -> Floats:
+        """The last value of each member: (members,)."""
+        return self.curve(metric, label, place)[1][:, -1]
+
+    def scores(self, label: str, places: Sequence[Place], measure: Measure, metric: str = SCORE) -> Floats:
+        """One number for each run, by default a normalised score: (runs, places). The untrained policy is left out."""
+        return np.stack([self._measured(metric, label, place, measure) for place in places], axis=1)
+
+    def aggregate(self, label: str, group: str, measure: Measure, statistic: Statistic = iqm) -> Interval:
+        """A statistic over all runs and worlds of a group, with its stratified bootstrap interval."""
+        matrix = self.scores(label, self.places(label, group=group), measure)
+        return interval(matrix, statistic, np.random.default_rng(0), replicates=REPLICATES)
+
+    def layers(self, label: str, place: Place) -> LayerTest:
+        """What is left of the return when one layer is put back to its initial value, at a few checkpoints.
+
+        Averaged over members: `returns` is the share that is left (1, layers, T), `unmodified` is 1.
+        """
+        tests = [self._layer_test(run.path) for run in self.runs(label, place)]
+        shares = np.concatenate([test.normalised for test in tests])
+        known = np.isfinite(shares)  # not where a checkpoint earned nothing that a layer could keep
+        total, count = np.where(known, shares, 0).sum(axis=0), known.sum(axis=0)
+        shares = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)[None]
+        return dataclasses.replace(tests[0], returns=shares, unmodified=np.ones((1, shares.shape[-1])))
+
+    def _measured(self, metric: str, label: str, place: Place, measure: Measure) -> Floats:
+        steps, values = self.curve(metric, label, place)
+        if measure == "average":
+            trained = values[:, steps > 0]
+            return trained[:, evenly_spaced(trained.shape[1], CHECKPOINTS)].mean(axis=1)
+        share = 1.0 if measure == "final" else float(measure)
+        return values[:, int(np.searchsorted(steps, share * steps[-1]))]
+
+    def _runs(self, path: Path) -> Runs:
+        if path not in self._opened:
+            self._opened[path] = Runs(path)
+        return self._opened[path]
+
+    def _layer_test(self, path: Path) -> LayerTest:
+        if path not in self._layer_tests:
+            run = self._runs(path)
+            saved = [step for step in run.checkpoints if step > 0]
+            steps = [saved[number] for number in evenly_spaced(len(saved), min(LAYER_CHECKPOINTS, len(saved)))]
+            self._layer_tests[path] = reinitialise(run, steps=steps)
+        return self._layer_tests[path]
+
+    @cached_property
+    def _opened(self) -> dict[Path, Runs]:
+        return {}
+
+    @cached_property
+    def _layer_tests(self) -> dict[Path, LayerTest]:
+        return {}

@@ -1,0 +1,34 @@
+"""What an experiment finds, makes or misses before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from dr3.collect.source import SAMPLE
+from dr3.envs import GRIDWORLDS
+from dr3.errors import UserError
+from dr3.notation import split
+from dr3.sweeps import Job, Preparation, Task
+
+
+def missing_data(jobs: Iterable[Job]) -> list[str]:
+    """The files and folders that are not there and that nothing makes, each once."""
+    jobs = list(jobs)
+    made = {job.name for job in jobs if isinstance(job, Preparation)}
+    wanted = dict.fromkeys(split(job.data)[0] for job in jobs if isinstance(job, Task) and not made & set(job.needs))
+    return [
+        word
+        for word in wanted
+        if word not in GRIDWORLDS and not word.startswith(SAMPLE.rstrip(":")) and not Path(word).exists()
+    ]
+
+
+def check_data(jobs: Iterable[Job], data: Path) -> None:
+    """Refuse to begin while data is missing, and name all of it."""
+    missing = missing_data(jobs)
+    if missing:
+        raise UserError(
+            f"{len(missing)} data sets are missing: {', '.join(missing)}; put them there, or name the folder that "
+            f"holds them with --data (now {data})."
+        )

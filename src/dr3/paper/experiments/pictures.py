@@ -1,0 +1,102 @@
+"""Pictures like the paper's: curves by world, scores over training, intervals, layers by checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dr3.errors import UserError
+from dr3.paper.experiments.checks import WORDS
+from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place
+from dr3.paper.experiments.score_checks import STATISTICS
+from dr3.reports.curves import Panel, draw
+from dr3.stats import iqm
+
+WIDEST = 6  # panels side by side
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Metrics over training: a row of panels for each metric, a panel for each world."""
+
+    metrics: tuple[str, ...]
+    log: tuple[str, ...] = ()
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        places = evidence.places()
+        panels = [self._panel(evidence, metric, place) for metric in self.metrics for place in places]
+        draw(panels, path, caption=caption, columns=min(len(places), WIDEST))
+
+    def _panel(self, evidence: Evidence, metric: str, place: Place) -> Panel:
+        lines = {
+            label: evidence.curve(metric, label, place) for label in evidence.labels if place in evidence.places(label)
+        }
+        # A log axis is for what spans orders of magnitude, and has no place for what is not above 0.
+        positive = all((values > 0).all() for _, values in lines.values())
+        return Panel(str(place), WORDS[metric], lines, log=metric in self.log and positive)
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Scores over training, IQM over worlds for each seed: a row for each set of labels, a panel by group."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        panels = [
+            Panel(group or "all worlds", "normalised score (IQM over worlds)", self._lines(evidence, labels, group))
+            for labels in self.rows
+            for group in evidence.groups
+        ]
+        draw(panels, path, caption=caption, columns=len(evidence.groups))
+
+    def _lines(self, evidence: Evidence, labels: Sequence[str], group: str) -> dict:
+        lines = {}
+        for label in labels:
+            curves = [evidence.curve(SCORE, label, place) for place in evidence.places(label, group=group)]
+            cube = np.stack([values for _, values in curves], axis=-1)  # (seeds, T, worlds)
+            lines[label] = curves[0][0], iqm(cube[:, :, None, :])
+        return lines
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A statistic of each label with its interval: a panel for each group."""
+
+    measure: Measure
+    statistic: str = "IQM"
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        from dr3.reports.figures import interval_plot
+
+        found = {
+            label: {
+                group or self.statistic: evidence.aggregate(label, group, self.measure, STATISTICS[self.statistic])
+                for group in evidence.groups
+            }
+            for label in evidence.labels
+        }
+        figure = interval_plot(found)
+        figure.supxlabel(caption, fontsize=8, color="#555555")
+        figure.savefig(path, dpi=150)
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What is left of the return with a layer re-initialised: layers by checkpoints, a map for each label and world."""
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        import dataclasses
+
+        from dr3.reports.heatmap import draw_layers
+
+        arms = [(label, place) for place in evidence.places() for label in evidence.labels]
+        tests = [evidence.layers(label, place) for label, place in arms]
+        if any(test.layers != tests[0].layers for test in tests):
+            raise UserError("The maps of layers need networks with the same layers.")
+        shares = np.concatenate([test.returns for test in tests])
+        together = dataclasses.replace(tests[0], returns=shares, unmodified=np.ones((len(shares), shares.shape[-1])))
+        draw_layers(together, [f"{label}: {place}" for label, place in arms], path)

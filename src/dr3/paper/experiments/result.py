@@ -1,0 +1,59 @@
+"""What came out of an experiment, as it is written to `result.json` and read again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dr3.paper.experiments.declaration import Answer, Experiment, Row, Scale, Verdict
+
+FILE = "result.json"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A verdict and all that it rests on. `why` is empty where the claim shows."""
+
+    id: str
+    scale: Scale
+    verdict: Verdict
+    why: str
+    answers: tuple[Answer, ...] = ()
+    rows: tuple[Row, ...] = ()
+    note: str = ""
+    command: str = ""
+    seconds: float = 0.0  # of all its runs together, shared ones included, and of judging them
+    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+    picture: str | None = None  # beside result.json
+
+    def write(self, folder: Path, experiment: Experiment) -> None:
+        """With what the paper says, so that the file stands alone."""
+        about = {key: getattr(experiment, key) for key in ("label", "title", "claim", "printed")}
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FILE).write_text(json.dumps(about | dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> Result | None:
+        """None where there is none."""
+        if not (folder / FILE).exists():
+            return None
+        record: dict[str, Any] = json.loads((folder / FILE).read_text())
+        known = {field.name for field in dataclasses.fields(cls)}
+        fields = {key: value for key, value in record.items() if key in known}
+        fields["answers"] = tuple(Answer(**one) for one in record["answers"])
+        fields["rows"] = tuple(Row(**one) for one in record["rows"])
+        return cls(**fields)
+
+
+def judge(answers: Sequence[Answer], scale: Scale, *, trained: bool) -> tuple[Verdict, str]:
+    """The claim shows if all checks hold; what was trained for a few updates says nothing either way."""
+    if trained and scale == "smoke":
+        return "cannot be compared", "smoke runs only show that everything works"
+    failed = [answer for answer in answers if not answer.holds]
+    if not failed:
+        return "shows", ""
+    return "does not show", " ".join(f"Not fulfilled: {answer.rule} {answer.sentence}" for answer in failed)

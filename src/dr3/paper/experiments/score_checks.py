@@ -1,0 +1,144 @@
+"""Rules about normalised scores: over all runs and worlds of a group at once, with stratified bootstrap intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dr3.paper.experiments.declaration import Answer
+from dr3.paper.experiments.evidence import REPLICATES, SCORE, Evidence, Floats, Measure
+from dr3.stats import Interval, difference, improvement, iqm, median
+
+STATISTICS = {"IQM": iqm, "median": median}
+
+
+@dataclass(frozen=True)
+class Gain:
+    """IQM or median of one label is higher than another's: the difference's interval is above 0 in every group."""
+
+    label: str
+    over: str
+    measure: Measure = "average"
+    statistic: str = "IQM"
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        gains = _differences(evidence, self.label, self.over, self.measure, self.statistic)
+        return Answer(
+            f"The {words(self.measure)} of {self.label} exceeds that of {self.over}: the interval of the difference of "
+            f"{self.statistic}s is above 0.",
+            bool(gains) and all(gain.lower > 0 for gain in gains.values()),
+            _sentence(evidence, self.label, self.over, self.measure, gains, self.statistic),
+            {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
+        )
+
+
+@dataclass(frozen=True)
+class NotWorse:
+    """The IQM of one label is not lower than that of another beyond chance: the interval reaches 0 in every group."""
+
+    label: str
+    than: str
+    measure: Measure = "average"
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        gains = _differences(evidence, self.label, self.than, self.measure)
+        return Answer(
+            f"The {words(self.measure)} of {self.label} is not below that of {self.than}: the interval of the "
+            "difference of IQMs is not below 0.",
+            bool(gains) and all(gain.upper >= 0 for gain in gains.values()),
+            _sentence(evidence, self.label, self.than, self.measure, gains),
+            {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Declines:
+    """The IQM over training ends below its peak: in every group the interval of the drop is above 0.
+
+    The peak is chosen after the fact, which favours a drop: chance alone would pass now and then.
+    """
+
+    label: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        drops, parts = {}, []
+        for group in evidence.groups:
+            cube = _over_training(evidence, self.label, group)
+            peak = int(np.argmax([iqm(cube[:, :, step]) for step in range(cube.shape[-1])]))
+            drop = _difference(cube[:, :, peak], cube[:, :, -1])
+            drops[group] = drop
+            parts.append(f"{_of(group)}{drop} points by the end, from checkpoint {peak + 1} of {cube.shape[-1]}")
+        return Answer(
+            f"{self.label} gets worse with training: the interval of the drop from the peak of its IQM to the end is "
+            "above 0.",
+            bool(drops) and all(drop.lower > 0 for drop in drops.values()),
+            f"{self.label} drops by {'; '.join(parts)}.",
+            {group: [drop.estimate, drop.lower, drop.upper] for group, drop in drops.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Improves:
+    """The probability of improvement is significant and meaningful (appendix A.8): lower > 0.5, upper > 0.75."""
+
+    label: str
+    over: str
+    measure: Measure = "final"
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        places = evidence.places(self.label, self.over)
+        first, second = (evidence.scores(label, places, self.measure) for label in (self.label, self.over))
+        found = improvement(first, second, np.random.default_rng(0), replicates=REPLICATES)
+        chance = found.probability
+        return Answer(
+            f"{self.label} improves over {self.over}: the interval of the probability of improvement is above 0.5 and "
+            "reaches beyond 0.75.",
+            found.significant and found.meaningful,
+            f"A run of {self.label} beats one of {self.over} with probability {chance.estimate:.2f} "
+            f"({chance.lower:.2f}, {chance.upper:.2f}), by {words(self.measure)}.",
+            {"probability": [chance.estimate, chance.lower, chance.upper]},
+        )
+
+
+def words(measure: Measure) -> str:
+    if isinstance(measure, float):
+        return f"score after {measure:.0%} of training"
+    return "final score" if measure == "final" else "score averaged over training"
+
+
+def _differences(
+    evidence: Evidence, label: str, over: str, measure: Measure, statistic: str = "IQM"
+) -> dict[str, Interval]:
+    return {
+        group: _difference(*(evidence.scores(one, places, measure) for one in (label, over)), statistic)
+        for group in evidence.groups
+        if (places := evidence.places(label, over, group=group))
+    }
+
+
+def _difference(first: Floats, second: Floats, statistic: str = "IQM") -> Interval:
+    """Runs with the same seed have the same data and initial weights, so they are drawn together."""
+    return difference(
+        first, second, STATISTICS[statistic], np.random.default_rng(0), paired=True, replicates=REPLICATES
+    )
+
+
+def _over_training(evidence: Evidence, label: str, group: str) -> Floats:
+    """Scores of all checkpoints but the untrained one: (runs, worlds, checkpoints)."""
+    curves = [evidence.curve(SCORE, label, place) for place in evidence.places(label, group=group)]
+    return np.stack([values[:, steps > 0] for steps, values in curves], axis=1)
+
+
+def _sentence(
+    evidence: Evidence, label: str, over: str, measure: Measure, gains: dict[str, Interval], statistic: str = "IQM"
+) -> str:
+    parts = []
+    for group, gain in gains.items():
+        here, there = (evidence.aggregate(one, group, measure, STATISTICS[statistic]) for one in (label, over))
+        parts.append(f"{_of(group)}{label} {here}, {over} {there}, difference {gain}")
+    return f"{statistic} of the {words(measure)}: {'; '.join(parts)}."
+
+
+def _of(group: str) -> str:
+    return f"{group}: " if group else ""

@@ -1,0 +1,81 @@
+"""Ways to normalise returns, the paper's where there is one: 0 for a random policy, 100 for a good one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from dr3.collect import load
+from dr3.envs import expected_return, gridworld, optimal_policy
+from dr3.errors import UserError
+from dr3.paper.scores import score_range
+
+RANDOM_STEPS = 5_000  # with these a replay begins in which the agent acts (nearly) at random
+
+
+@dataclass(frozen=True)
+class Replays:
+    """As the paper's Atari scores: 0 is a random agent, 100 the mean return over the replay.
+
+    The random agent is what a replay begins with: the episodes that began within its first 5,000 steps.
+    """
+
+    files: tuple[str, ...]
+
+    def limits(self) -> tuple[float, float]:
+        low, high = np.mean([_replay_limits(Path(file)) for file in self.files], axis=0)
+        return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The returns that the paper, or D4RL, normalises a task with."""
+
+    task: str
+
+    def limits(self) -> tuple[float, float]:
+        limits = score_range(self.task)
+        if limits is None:
+            raise UserError(f"The paper has no normalised scores for {self.task!r}.")
+        return limits
+
+
+@dataclass(frozen=True)
+class Exact:
+    """In a gridworld both are known: 0 is the uniform policy, 100 the optimal one."""
+
+    world: str
+    discount: float = 0.95
+
+    def limits(self) -> tuple[float, float]:
+        return _gridworld_limits(self.world, self.discount)
+
+
+@dataclass(frozen=True)
+class Percent:
+    """Of episodes that reach their goal, where that pays 1 and nothing else pays."""
+
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+@cache
+def _gridworld_limits(name: str, discount: float) -> tuple[float, float]:
+    world = gridworld(name)
+    actions = world.transitions.shape[1]
+    policies = (np.full((len(world.rewards), actions), 1 / actions), optimal_policy(world, discount))
+    low, high = (
+        expected_return(world.transitions, world.rewards, policy, world.start, world.horizon) for policy in policies
+    )
+    return low, high
+
+
+@cache
+def _replay_limits(file: Path) -> tuple[float, float]:
+    data = load(file)
+    _, first, episode = np.unique(data.episodes, return_index=True, return_inverse=True)
+    returns = np.bincount(episode, weights=data.rewards)
+    return float(returns[first < RANDOM_STEPS].mean()), float(returns.mean())

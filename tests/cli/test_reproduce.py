@@ -1,0 +1,55 @@
+"""`dr3 reproduce` on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from dr3.cli import invoke
+from dr3.paper.experiments import EXPERIMENTS, estimate
+
+
+def test_the_list_is_complete_and_knows_the_last_result(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    assert invoke(["reproduce", "table-E.1", "--scale", "smoke"]) == 0
+    assert "shows" in capsys.readouterr().out
+    assert invoke(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    for id in EXPERIMENTS:
+        assert f"{id} " in said
+    assert "smoke: shows" in said
+    assert invoke(["reproduce", "--record", "record.md", "--scale", "smoke"]) == 0
+    assert "1 results of 40" in capsys.readouterr().out
+
+
+def test_a_dry_run_shows_grid_settings_data_and_time(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(estimate, "speed", lambda kind: 100.0)
+    monkeypatch.setenv("COLUMNS", "200")
+    where = ["--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    assert invoke(["reproduce", "table-F.4", "figure-3", "--scale", "paper", "--dry-run", *where]) == 0
+    said = capsys.readouterr().out
+    assert "Asterix, Breakout, Pong" in said
+    assert "6,250,000" in said
+    assert "learning_rate 5e-05" in said
+    assert "alpha 1.0" in said
+    assert "regularizers: dr3:0.03, none" in said
+    assert "Zaxxon/5/replay_logs: missing" in said
+    # Two kinds of updates, each 17 games x 5 seeds x 6.25M, at 100 a second.
+    assert "2,951.4 hours" in said
+    assert "cannot be compared: COG" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Name figures and tables"),
+        (["table-1", "--all"], "Name figures and tables"),
+        (["table-9"], "The paper has no 'table-9'"),
+        (["table-F.4", "--scale", "paper"], "85 data sets are missing"),
+    ],
+)
+def test_mistakes_are_one_sentence(arguments, sentence, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert invoke(["reproduce", *arguments]) == 2
+    assert sentence in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""All that the paper captions is there, under its number and its label."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dr3.data import assemble, write_npz
+from dr3.errors import UserError
+from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Plan, find, jobs_of, missing_data, reproduce
+from dr3.paper.experiments.scoring import Exact, Published, Replays
+from dr3.sweeps import Preparation, Task
+
+# In the order of the captions: main text, then appendices A, E and F.
+FIGURES = {
+    "": "dot_products stability cog_figure atari_all_combined iup_is_fixed other_penalty_main",
+    "A.": "dot_product_increases_five_games robustness mujoco_results_from_iup rank_trends_5_games "
+    "rank_collapse_test_for_dqn rank_collapse_test_for_rem rem_dot_products explicit_m_choices "
+    "target_update_frequency out_of_sample_actions atari_cosine mujoco_cosine cql_stability dqn_stability significance",
+    "F.": "cql_5_percent_all_games rem_5_percent_all_games cql_5_percent_all_games_dot_products "
+    "rem_5_percent_all_games_dot_products",
+}
+TABLES = {
+    "": "tab:cql_res tab:cql_d4rl",
+    "A.": "tab:rem_phi_res tab:cql_kitchen",
+    "E.": "table:hyperparams_atari",
+    # Two tables of the paper have the same label.
+    "F.": "tab:cql_res_median tab:brac tab:cql_res_median tab:cql_dqn_1 tab:cql_dqn_5 tab:cql_dqn_10 tab:rem_dqn_1 "
+    "tab:rem_dqn_5 tab:rem_dqn_10 tab:random_dqn_scores",
+}
+
+
+def test_every_caption_of_the_paper_is_an_experiment():
+    captions = {
+        f"{kind}-{section}{number}": f"fig:{label}" if kind == "figure" else label
+        for kind, of in (("figure", FIGURES), ("table", TABLES))
+        for section, labels in of.items()
+        for number, label in enumerate(labels.split(), start=1)
+    }
+    assert len(captions) == 40
+    assert {experiment.id: experiment.label for experiment in EXPERIMENTS.values()} == captions
+    assert list(EXPERIMENTS) == list(captions)
+
+
+def test_a_wrong_id_is_told_what_was_meant():
+    with pytest.raises(UserError, match=r"did you mean figure-A\.3"):
+        find(["figure-A3"])
+
+
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path / "data", tmp_path / "runs")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_design_is_whole(scale, tmp_path):
+    designs = [experiment.at(scale, folders(tmp_path)) for experiment in EXPERIMENTS.values()]
+    jobs = {job.name: job for job in jobs_of(designs)}
+    for job in jobs.values():
+        assert set(job.needs) <= set(jobs)
+        if isinstance(job, Task):
+            assert job.members
+            assert Task.from_json(job.to_json()) == job
+    for design in designs:
+        for arm in design.arms:
+            # Arms of one label have a run for each seed, and no seed twice.
+            seeds = [seed for task in arm.tasks for seed in task.seeds]
+            assert sorted(seeds) == list(range(len(seeds)))
+    if scale == "laptop":
+        made = [job.makes for job in jobs.values() if isinstance(job, Preparation)]
+        assert len(made) == len(set(made)) == 6 + 3 + 2
+
+
+def test_the_paper_scale_is_the_papers(tmp_path):
+    design = EXPERIMENTS["table-1"].at("paper", folders(tmp_path))
+    assert len({arm.world for arm in design.arms}) == 17
+    runs = [(task, seed) for task in design.tasks for seed in task.seeds]
+    assert len(runs) == 17 * 5 * 3 * 4
+    one = next(task for task in design.tasks if "Pong/3" in task.data and task.data.endswith("=1%"))
+    assert one.data == str(tmp_path / "data" / "dqn-replay" / "Pong" / "3" / "replay_logs") + ":replay=1%"
+    assert one.seeds == (2,)
+    assert {task.steps for task in design.tasks} == {6_250_000, 12_500_000}
+
+
+def test_data_that_is_missing_is_said_at_once_for_everything(tmp_path):
+    plan = Plan(tuple(find(["table-F.4", "table-A.2"])), "paper", tmp_path / "data", tmp_path / "out")
+    with pytest.raises(UserError) as refusal:
+        reproduce(plan, show=False)
+    said = str(refusal.value)
+    assert said.startswith("88 data sets are missing: ")  # 17 games x 5 replays, 3 kitchens
+    assert "Asterix/1/replay_logs" in said
+    assert "kitchen-mixed.hdf5" in said
+    assert "--data" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_made_or_there_is_not_missing(tmp_path):
+    jobs = EXPERIMENTS["table-F.2"].at("laptop", folders(tmp_path)).jobs
+    assert missing_data(jobs) == []  # cuts of a replay are by-products of making it
+    wanted = EXPERIMENTS["table-A.2"].at("paper", folders(tmp_path)).jobs
+    file = tmp_path / "data" / "d4rl" / "kitchen-mixed.hdf5"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert len(missing_data(wanted)) == 2
+
+
+def test_replays_are_scored_between_their_random_agent_and_their_mean(tmp_path):
+    # Two episodes that begin within the first 5,000 steps, returns 1 and 3; one that begins later, return 8.
+    lengths, rewards = (3000, 3000, 10), np.zeros(6010, np.float32)
+    rewards[[0, 3000, 3001, 3002]] = 1
+    rewards[6000:6008] = 1
+    terminals = np.zeros(6010, bool)
+    terminals[np.cumsum(lengths) - 1] = True
+    columns = {
+        "observations": np.zeros((6010, 1), np.float32),
+        "actions": np.zeros(6010, np.int32),
+        "rewards": rewards,
+        "terminals": terminals,
+        "num_actions": np.array(2),
+    }
+    write_npz(tmp_path / "replay.npz", assemble(columns, source="here", name="replay"))
+    low, high = Replays((str(tmp_path / "replay.npz"),)).limits()
+    assert (low, high) == (2.0, 4.0)
+
+
+def test_the_other_scales_of_scores():
+    assert Published("Pong").limits()[0] < 0
+    assert Published("antmaze-umaze-v2").limits() == (0.0, 1.0)
+    low, high = Exact("grid16smoothobs").limits()
+    assert 0 < low < high < 50

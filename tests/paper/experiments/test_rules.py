@@ -1,0 +1,143 @@
+"""The rules by which a claim shows, on numbers made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dr3.paper.experiments import Answer, Arm, Evidence
+from dr3.paper.experiments.checks import DOT, MEAN_Q, Ends, Falls, Grows, Keeps, Outgrows, Robust, WorstEndsLarger
+from dr3.paper.experiments.evidence import RETURN, SCORE
+from dr3.paper.experiments.result import judge
+from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
+from dr3.paper.experiments.scoring import Percent
+
+STEPS = np.array([0, 5, 10])
+
+
+class Given(Evidence):
+    """Evidence whose curves are written down: {(metric, label, world): (members, 3)}."""
+
+    def __init__(self, curves, group=""):
+        pairs = dict.fromkeys((label, world) for _, label, world in curves)
+        super().__init__([Arm(label, world, (), Percent(), group) for label, world in pairs], runs=Path())
+        self.curves = curves
+
+    def curve(self, metric, label, place):
+        return STEPS, np.array(self.curves[metric, label, place.world], float)
+
+
+def ends(**worlds):
+    """Dot products of A and B by world, as medians at the end."""
+    return Given(
+        {
+            (DOT, label, world): [[0, 0, value - 1], [0, 0, value], [0, 0, value + 100]]
+            for world, pair in worlds.items()
+            for label, value in zip("AB", pair, strict=True)
+        }
+    )
+
+
+def test_ends_needs_more_than_half_of_the_worlds():
+    found = Ends(DOT, "A", "smaller", than="B")(ends(one=(1, 2), two=(3, 4), three=(6, 5)))
+    assert found.holds
+    assert "on 2 of 3 worlds" in found.sentence
+    assert found.numbers["three"] == [6, 5]
+    assert not Ends(DOT, "A", "larger", than="B")(ends(one=(1, 2), two=(3, 4), three=(6, 5))).holds
+    assert not Ends(DOT, "A", "smaller", than="B")(ends(one=(1, 2), two=(6, 5))).holds
+
+
+def test_the_worst_of_several_counts():
+    curves = {(DOT, label, "w"): [[0, 0, value]] for label, value in (("N = 10", 5), ("N = 50", 1), ("N = 500", 7))}
+    assert WorstEndsLarger(DOT, ("N = 50", "N = 500"), than="N = 10")(Given(curves)).holds
+    assert not WorstEndsLarger(DOT, ("N = 50",), than="N = 10")(Given(curves)).holds
+
+
+@pytest.mark.parametrize(("curve", "half", "start"), [([3, 1, 2], True, False), ([1, 3, 2], False, True)])
+def test_growth_is_counted_from_half_way_or_from_the_start(curve, half, start):
+    evidence = Given({(DOT, "A", "w"): [curve]})
+    assert Grows(DOT, "A")(evidence).holds == half
+    assert Grows(DOT, "A", since=0.0)(evidence).holds == start
+
+
+def test_a_metric_outgrows_another_by_its_factor():
+    # Dot products double; Q shrinks to two thirds in one case (a factor of 1.5), to a third in the other (3).
+    for q, holds in ((2.0, True), (1.0, False)):
+        curves = {(DOT, "A", "w"): [[0, 10, 20]], (MEAN_Q, "A", "w"): [[0, 3, q]]}
+        assert Outgrows(DOT, MEAN_Q, "A")(Given(curves)).holds == holds
+
+
+def test_falling_and_keeping_are_about_the_start():
+    evidence = Given({(RETURN, "A", "w"): [[10, 2, 8]], (RETURN, "B", "w"): [[20, 19, 10]]})
+    assert Falls("A")(evidence).holds
+    kept = Keeps("A", than="B")(evidence)
+    assert kept.holds
+    assert kept.numbers["w"] == [0.8, 0.5]
+
+
+def test_robust_looks_at_the_last_layer(monkeypatch):
+    shares = {"A": [[[0.1, 0.1], [0.5, np.nan]]], "B": [[[0.9, 0.9], [0.4, 0.5]]]}
+
+    class Test:
+        def __init__(self, label):
+            self.returns = np.array(shares[label])
+
+    evidence = ends(w=(0, 0))
+    monkeypatch.setattr(evidence, "layers", lambda label, place: Test(label))
+    found = Robust("A", than="B")(evidence)
+    assert found.holds
+    np.testing.assert_allclose(found.numbers["w"], [0.5, 0.45])
+
+
+def scores(a, b, group="1%"):
+    """Three seeds in two worlds; every checkpoint after the first has the given score."""
+    return Given(
+        {
+            (SCORE, label, world): [[0, value + shift, value + shift] for shift in (0, 1, 2)]
+            for label, value in (("A", a), ("B", b))
+            for world in ("one", "two")
+        },
+        group,
+    )
+
+
+def test_a_gain_needs_its_interval_above_0():
+    found = Gain("A", "B", "average")(scores(30, 20))
+    assert found.holds
+    # Paired: the seeds' spread cancels, and the difference is 10 in every draw.
+    np.testing.assert_allclose(found.numbers["1%"], [10, 10, 10])
+    assert not Gain("A", "B")(scores(20, 20)).holds
+    assert not Gain("A", "B", "final", "median")(scores(19, 20)).holds
+    assert NotWorse("A", than="B")(scores(20, 20)).holds
+    assert not NotWorse("A", than="B")(scores(19, 20)).holds
+
+
+def test_the_untrained_policy_is_not_averaged():
+    evidence = scores(30, 20)
+    places = evidence.places("A")
+    np.testing.assert_allclose(evidence.scores("A", places, "average"), [[30, 30], [31, 31], [32, 32]])
+    np.testing.assert_allclose(evidence.scores("A", places, 0.0)[:, 0], 0)
+    assert evidence.aggregate("A", "1%", "final").estimate == pytest.approx(31)
+
+
+def test_declining_is_from_the_peak():
+    falls = Given({(SCORE, "A", "w"): [[0, 50, 30], [0, 52, 31]]})
+    found = Declines("A")(falls)
+    assert found.holds
+    assert found.numbers[""][0] == pytest.approx(20.5)
+    assert not Declines("A")(Given({(SCORE, "A", "w"): [[0, 30, 50], [0, 31, 52]]})).holds
+
+
+def test_improving_is_significant_and_meaningful():
+    assert Improves("A", "B")(scores(30, 20)).holds
+    assert not Improves("A", "B")(scores(20, 20)).holds
+
+
+def test_a_verdict_names_the_check_that_fails():
+    good, bad = Answer("Rule one.", True, "Yes.", {}), Answer("Rule two.", False, "It is 3.", {})
+    assert judge([good, good], "laptop", trained=True) == ("shows", "")
+    assert judge([good, bad], "laptop", trained=True) == ("does not show", "Not fulfilled: Rule two. It is 3.")
+    assert judge([good], "smoke", trained=True)[0] == "cannot be compared"
+    assert judge([good], "smoke", trained=False)[0] == "shows"
