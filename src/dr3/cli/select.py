@@ -47,6 +47,12 @@ class Select:
     measure: bool = False
     """Compare all rules with the true returns of evaluated runs: regret and rank correlation, with intervals."""
 
+    rules: tuple[str, ...] = ("last", "td-error", "fqe", "coadaptation", "healthy", "q", "srank")
+    """Which rules to measure. FQE fits a critic to every checkpoint: on images that takes by far the longest."""
+
+    gradients: bool = True
+    """Measure with the spectrum over all parameters, which takes long for large networks; else the last layer's."""
+
     json: Path | None = None
     """Write what was chosen, or everything that was measured, to this file too."""
 
@@ -97,8 +103,6 @@ def _held_out(runs: Runs, options: Select) -> Transitions | None:
 
 # --- Measuring the rules ---
 
-RULES = ("last", "td-error", "fqe", "coadaptation", "healthy", "q", "srank")
-
 
 def _measure(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     import sys
@@ -107,7 +111,7 @@ def _measure(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
 
     found: list[Trial] = []
     for number, runs in enumerate(opened, start=1):
-        found += trials(runs, RULES, lambda runs: _held_out(runs, options))
+        found += trials(runs, options.rules, lambda runs: _held_out(runs, options), gradients=options.gradients)
         print(f"{number} of {len(opened)} runs", file=sys.stderr, flush=True)
     summary = {"rules": _rules(found), "verdicts": _verdicts(found)}
     _print_rules(summary["rules"], found, options)
@@ -141,7 +145,7 @@ def _rules(found: Sequence[Trial]) -> dict[str, Any]:
             "gain": summary(lambda trial, rule=rule: (trial.regret_of_any() - trial.regret(rule)) / scale[trial.task]),
             "correlation": summary(lambda trial, rule=rule: trial.correlation(rule)),
         }
-        for rule in RULES
+        for rule in found[0].scores
     }
     rows["any checkpoint"] = {
         "regret": summary(lambda trial: trial.regret_of_any() / scale[trial.task]),

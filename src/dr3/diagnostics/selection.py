@@ -79,15 +79,20 @@ def scores_of(
     steps: list[int],
     data: Transitions | None = None,
     held_out: Transitions | None = None,
+    *,
+    gradients: bool = True,
 ) -> dict[str, Floats]:
-    """What each rule thinks of each checkpoint: {rule: (members, T)}. Measured once for all rules."""
+    """What each rule thinks of each checkpoint: {rule: (members, T)}. Measured once for all rules.
+
+    `gradients` as in `measure`: without them `healthy` goes by the last layer's spectrum.
+    """
     for rule in rules:
         protocol_of(rule)
     if not steps:
         raise UserError(f"{runs.path} has no checkpoint after the initial one to choose.")
     measured = None
     if any(rule in _MEASURED for rule in rules):
-        measured = measure(runs, data, held_out=held_out, steps=steps, gradients="healthy" in rules)
+        measured = measure(runs, data, held_out=held_out, steps=steps, gradients=gradients and "healthy" in rules)
     return {rule: _scores(runs, rule, steps, data, measured) for rule in rules}
 
 

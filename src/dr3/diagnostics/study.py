@@ -53,14 +53,18 @@ class Trial:
 
 
 def trials(
-    runs: Runs, rules: Sequence[str], held_out: Callable[[Runs], Transitions | None] = lambda runs: None
+    runs: Runs,
+    rules: Sequence[str],
+    held_out: Callable[[Runs], Transitions | None] = lambda runs: None,
+    *,
+    gradients: bool = True,
 ) -> list[Trial]:
-    """Every member of an evaluated run."""
+    """Every member of an evaluated run. `gradients` as in `measure`: without them the spectrum is the last layer's."""
     if RETURN not in runs.evaluations:
         raise UserError(f"{runs.path} was never tried in a world: without true returns no rule can be measured.")
     steps = [step for step in runs.checkpoints if step > 0]
-    scores = scores_of(runs, rules, steps, held_out=held_out(runs))
-    measured = measure(runs, steps=steps)
+    scores = scores_of(runs, rules, steps, held_out=held_out(runs), gradients=gradients)
+    measured = measure(runs, steps=steps, gradients=gradients)
     places = [int(np.flatnonzero(runs.evaluation_steps == step)[0]) for step in steps]
     made = []
     for number, member in enumerate(runs.members):
