@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from functools import cache
 
 import numpy as np
-import torch
 from d3rlpy.algos import CQLConfig, SACConfig
 from d3rlpy.dataset import MDPDataset
 from d3rlpy.models.encoders import VectorEncoderFactory
+from d3rlpy_dqn import EPISODE, updates_of
 
 from shapes import Control, Run, serve
-
-torch.set_num_threads(len(os.sched_getaffinity(0)))
-
-EPISODE = 100
 
 
 @cache
@@ -43,17 +38,7 @@ def build(shape: Control, work: str, members: int) -> Run:
         )
     else:
         config = SACConfig(**common)
-    dataset = dataset_of(shape)
-    population = [config.create() for _ in range(members)]
-    for member in population:
-        member.build_with_dataset(dataset)
-
-    def run(updates: int) -> None:
-        for member in population:
-            for _ in range(updates):
-                member.update(dataset.sample_transition_batch(shape.batch))
-
-    return run
+    return updates_of(config, dataset_of(shape), shape.batch, members)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,7 +52,11 @@ def build(shape: Shape, work: str, members: int) -> Run:
         encoder_factory=encoder,
         observation_scaler=PixelObservationScaler() if shape.dtype == "uint8" else None,
     )
-    dataset = dataset_of(shape)
+    return updates_of(config, dataset_of(shape), shape.batch, members)
+
+
+def updates_of(config: Any, dataset: MDPDataset, batch: int, members: int) -> Run:
+    """What its `fit` does at every step: draw a batch, then `update`."""
     population = [config.create() for _ in range(members)]
     for member in population:
         member.build_with_dataset(dataset)
@@ -59,7 +64,7 @@ def build(shape: Shape, work: str, members: int) -> Run:
     def run(updates: int) -> None:
         for member in population:
             for _ in range(updates):
-                member.update(dataset.sample_transition_batch(shape.batch))
+                member.update(dataset.sample_transition_batch(batch))
 
     return run
 

@@ -118,7 +118,7 @@ def _act_all(parts: Sequence[Part], workers: int, title: str, show: bool) -> Non
             report.at(done, per_second=(done - before) / max(time.monotonic() - began, 1e-9), note="")
             if stopping.signal and done < total:
                 report.say(f"Stopped after {done:,} episodes, all saved; the same command goes on from there.")
-                raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
+                stopping.leave()
 
 
 def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:

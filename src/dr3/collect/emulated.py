@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -96,7 +95,7 @@ def _run(agent: Agent, states: Checkpoints, steps: int, show: bool) -> None:
                 saved = now
             if stopping.signal and made < steps:
                 report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
+                stopping.leave()
     agent.games.close()
 
 

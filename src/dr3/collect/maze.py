@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -118,7 +117,7 @@ def _collect(
                 done, fresh, saved = done + fresh, [], now
             if asked.signal and made < steps:
                 report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
+                asked.leave()
     return done + fresh
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -106,7 +105,7 @@ def _run(
                     report.say(
                         f"Stopped after {made * copies:,} steps, all saved; the same command goes on from there."
                     )
-                    raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
+                    stopping.leave()
                 chunk = int(np.clip(chunk * SECONDS_PER_CHUNK / max(seconds, 1e-9), max(1, chunk // 4), 4 * chunk))
     return now
 

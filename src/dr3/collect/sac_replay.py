@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
 from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
-from dr3.collect.unfinished import begin_or_continue, check_target
+from dr3.collect.unfinished import begin_or_continue, check_online
 from dr3.data import Transitions, write_npz
 from dr3.errors import UserError
 from dr3.hyperparameters import to_json
@@ -92,15 +91,11 @@ def _check(
     path: Path, steps: int, seed: int, method: SAC, schedule: Schedule, cuts: Sequence[str], cut_steps: int
 ) -> None:
     schedule.check()
-    method.check()
+    check_online(path, steps=steps, seed=seed, method=method)
     if path.suffix != ".npz":
         raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
-    check_target(path)
-    if not 0 <= seed < 2**32:
-        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
-    for name, value in (("batch_size", method.batch_size), ("steps", steps), ("cut_steps", cut_steps)):
-        if value < 1:
-            raise UserError(f"{name} must be at least 1, not {value}.")
+    if cut_steps < 1:
+        raise UserError(f"cut_steps must be at least 1, not {cut_steps}.")
     for cut in cuts:
         if cut not in CUTS:
             raise UserError(f"There is no cut {cut!r}; there are {', '.join(CUTS)}.")
@@ -137,7 +132,7 @@ def _run(
                     saved = time.monotonic()
                 if stopping.signal and made < steps:
                     report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                    raise KeyboardInterrupt if stopping.signal == signal.SIGINT else SystemExit(128 + stopping.signal)
+                    stopping.leave()
     return now
 
 

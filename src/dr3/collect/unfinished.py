@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dr3.errors import UserError
-from dr3.methods import DQN
+from dr3.methods import DQN, SAC
+from dr3.training.member import check_seed
 
 
 def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
@@ -34,12 +35,11 @@ def check_target(path: Path) -> None:
         raise UserError(f"{path}: the folder it should be written to does not exist.")
 
 
-def check_online(path: Path, *, steps: int, seed: int, method: DQN) -> None:
+def check_online(path: Path, *, steps: int, seed: int, method: DQN | SAC) -> None:
     """What an agent that learns while it acts can begin with."""
     check_target(path)
     method.check()
-    if not 0 <= seed < 2**32:
-        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
+    check_seed(seed)
     if method.batch_size < 1:
         raise UserError("batch_size must be at least 1: a replay that grows has no whole table to learn from.")
     if steps < 1:

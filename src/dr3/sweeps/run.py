@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -88,7 +87,7 @@ class _Sweep:
                 self.engine.close()
             if asked.signal:
                 table.say("Stopped, everything saved; the same command goes on from there.")
-                raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
+                asked.leave()
             self._give_up_what_was_never_ready()
             table.show(self._standings())
         return Outcome(self.out, tuple(self.jobs.values()), self.failures)

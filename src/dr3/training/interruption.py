@@ -6,12 +6,19 @@ import signal
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import NoReturn
 
 
 class Interruption:
     """The signal that asked to stop, once one has."""
 
     signal: int | None = None
+
+    def leave(self) -> NoReturn:
+        """End as the signal would have ended it, now that everything is saved: exit code 130 or 143."""
+        if self.signal is None or self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + self.signal)
 
 
 @contextmanager

@@ -48,8 +48,7 @@ def population(
     regularizers = regularizers if isinstance(regularizers, Sequence) else [regularizers]
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     for seed in seeds:
-        if not 0 <= seed < 2**32:
-            raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
+        check_seed(seed)
     members = [Member(*choice) for choice in itertools.product(methods, regularizers, seeds)]
     if not members:
         raise UserError("A population needs at least one method and one seed.")
@@ -58,6 +57,12 @@ def population(
     if len({_identity(member) for member in members}) < len(members):
         raise UserError("Two members of the population are the same: each seed and each setting may appear once.")
     return members
+
+
+def check_seed(seed: int) -> None:
+    """JAX's keys are made from 32 bits."""
+    if not 0 <= seed < 2**32:
+        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
 
 
 def differences(members: Sequence[Member]) -> list[dict[str, Any]]:

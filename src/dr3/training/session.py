@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -84,7 +83,7 @@ class Training:
                     saved = time.monotonic()
                 if asked.signal and self.step < steps:
                     report.say(f"Stopped at step {self.step:,}, everything saved; the same command goes on from there.")
-                    raise KeyboardInterrupt if asked.signal == signal.SIGINT else SystemExit(128 + asked.signal)
+                    asked.leave()
                 if chunk is None:  # grow or shrink by at most 4 towards a second's worth
                     wanted = length * SECONDS_PER_CHUNK / max(seconds, 1e-9)
                     length = int(np.clip(wanted, max(1, length // 4), 4 * length))

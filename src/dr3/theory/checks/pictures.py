@@ -52,33 +52,14 @@ def _watch(figure: Any, rows: list[dict[str, Any]]) -> None:
         mine = [row for row in rows if row["seed"] == seed]
         place = [row["step"] + 30 for row in mine]  # step 0 on a logarithmic axis
         first = seed == 0
-        happened.loglog(
-            place,
-            [row["dot_product"] for row in mine],
-            "o-",
-            color=BLUE,
-            markersize=3,
-            alpha=0.8,
-            label="∇Q·∇Q'" if first else None,
+        lines = (
+            ("dot_product", BLUE, "∇Q·∇Q'"),
+            ("squared_norm", GREY, "||∇Q||²"),
+            ("feature_product", ORANGE, "φ(s)·φ(s')"),
         )
-        happened.loglog(
-            place,
-            [row["squared_norm"] for row in mine],
-            "o-",
-            color=GREY,
-            markersize=3,
-            alpha=0.8,
-            label="||∇Q||²" if first else None,
-        )
-        happened.loglog(
-            place,
-            [row["feature_product"] for row in mine],
-            "o-",
-            color=ORANGE,
-            markersize=3,
-            alpha=0.8,
-            label="φ(s)·φ(s')" if first else None,
-        )
+        for key, colour, label in lines:
+            values = [row[key] for row in mine]
+            happened.loglog(place, values, "o-", color=colour, markersize=3, alpha=0.8, label=label if first else None)
         for row, at in zip(mine, place, strict=True):
             real = np.array(row["eigenvalues"])[:, 0]
             for chosen, colour in ((real > 0, BLUE), (real < 0, ORANGE)):
