@@ -64,11 +64,11 @@ SIZES: dict[Scale, Size] = {
         changed={"network": "auto", "hidden": (8, 8), "batch_size": 128, "target_period": 2, "heads": 3},
     ),
     "laptop": Size(
-        steps=dict.fromkeys(SHARES, 20_000),
+        steps=dict.fromkeys(SHARES, 10_000),
         seeds={"1%": 5, "5%": 3, "10%": 3},
         evaluations=20,
         episodes=10,
-        coefficients={"dqn": 0.03, "cql": 0.03, "rem": 0.001},
+        coefficients={"dqn": 0.01, "cql": 0.01, "rem": 0.001},
         changed={"network": "auto", "hidden": (128,), "learning_rate": 2.5e-4, "target_period": 200},
     ),
     "paper": Size(

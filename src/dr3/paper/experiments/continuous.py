@@ -25,7 +25,6 @@ class World:
     scoring: Scoring
     settings: str = ""
     maker: tuple[str, dict[str, Any]] | None = None  # the function that makes the file, and what it is called with
-    makes: str | None = None  # the file it is asked for, where this one is a by-product
 
     def word(self, folders: Folders) -> str:
         return f"{folders.data / self.file}{self.settings}"
@@ -34,7 +33,7 @@ class World:
         if self.maker is None:
             return None
         function, arguments = self.maker
-        asked = str(folders.data / (self.makes or self.file))
+        asked = str(folders.data / self.file)
         return Preparation(asked, function, {**arguments, "out": asked})
 
 
@@ -86,6 +85,6 @@ def _task(
         env=world.env,
         episodes=setup.episodes,
         evaluate_every=max(1, setup.steps // setup.evaluations),
-        metrics_every=max(1, setup.steps // (2 * setup.evaluations)),
+        metrics_every=max(1, setup.steps // (3 * setup.evaluations)),
         needs=() if preparation is None else (preparation.name,),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dr3.envs import find_task
-from dr3.methods import BRAC, ContinuousCQL
+from dr3.methods import BRAC, SAC, ContinuousCQL
 from dr3.paper import presets
 from dr3.paper.d4rl import d4rl_brac, d4rl_cql
 from dr3.paper.experiments.continuous import Setup, WithAndWithout, World
@@ -17,10 +17,11 @@ from dr3.paper.experiments.scoring import Percent, Published
 from dr3.paper.tables import table
 
 MAZE_STEPS = 100_000  # of each maze's data
-SAC_STEPS = 300_000  # of each replay
-CUTS = ("medium", "medium-replay")  # of a replay, for BRAC
-LAPTOP_STEPS = 20_000
-SMALL: dict[str, Any] = {"hidden": (64, 64), "policy_hidden": (64, 64), "batch_size": 128}
+SAC_STEPS = 200_000  # of each replay
+MAZE_UPDATES = 10_000
+MUJOCO_UPDATES = 30_000
+SMALL: dict[str, Any] = {"hidden": (128, 128), "policy_hidden": (128, 128), "batch_size": 128}
+COLLECTOR = SAC(**SMALL, learning_rate=1e-3)
 TINY: dict[str, Any] = {"hidden": (8,), "policy_hidden": (8,), "batch_size": 8}
 
 
@@ -33,22 +34,24 @@ def _maze(layout: str, kind: str, steps: int = MAZE_STEPS) -> World:
     return World(name, f"{name}-{steps}.npz", env, Percent(), maker=("dr3.collect.maze:collect_maze", call))
 
 
-def _sac(env: str, data: str) -> World:
-    """The whole replay of an online SAC ("full-replay", 20 % of its rows drawn at random), or one of its cuts."""
+def _sac(env: str) -> World:
+    """The whole replay of an online SAC ("full-replay"), 20 % of its rows drawn at random."""
     robot = env.partition("-")[0].lower()
-    whole = data == "full-replay"
     return World(
-        f"{robot}-{data}",
-        f"{robot}.npz" if whole else f"{robot}-{data}.npz",
-        env,
-        Published(f"{robot}-{data}-v2"),
-        settings=f":fraction={presets.D4RL().mujoco_data_share}:seed=0" if whole else "",
-        maker=(
-            "dr3.collect.sac_replay:collect_sac",
-            {"env": env, "steps": SAC_STEPS, "seed": 0, "cuts": list(CUTS)},
-        ),
-        makes=f"{robot}.npz",
+        f"{robot}-full-replay",
+        f"{robot}.npz",
+        "auto",  # the replay knows its world
+        Published(f"{robot}-full-replay-v2"),
+        settings=f":fraction={presets.D4RL().mujoco_data_share}:seed=0",
+        maker=("dr3.paper.experiments.continuous_setups:collect_replay", {"env": env}),
     )
+
+
+def collect_replay(env: str, out: str) -> None:
+    """`dr3 data collect sac` with the small networks."""
+    from dr3.collect.sac_replay import collect_sac
+
+    collect_sac(env, steps=SAC_STEPS, out=out, method=COLLECTOR)
 
 
 def _d4rl(name: str, settings: str = "") -> World:
@@ -64,8 +67,11 @@ _D4RL = presets.D4RL()
     d4rl_cql(domain, dr3=True) for domain in ("antmaze", "kitchen", "mujoco")
 )
 PAPER_BRAC, BRAC_DR3 = d4rl_brac(dr3=True)
-LAPTOP_CQL = dataclasses.replace(PAPER_CQL, **SMALL, sampled_actions=4, warm_start=2_000)
-LAPTOP_CQL_MAZE = dataclasses.replace(PAPER_CQL_MAZE, **SMALL, sampled_actions=4, warm_start=2_000)
+# The policy learns as fast as the critics: there are 30,000 updates, not millions.
+LAPTOP_CQL = dataclasses.replace(PAPER_CQL, **SMALL, policy_learning_rate=3e-4, sampled_actions=4, warm_start=2_000)
+LAPTOP_CQL_MAZE = dataclasses.replace(
+    PAPER_CQL_MAZE, **SMALL, policy_learning_rate=3e-4, sampled_actions=4, warm_start=2_000
+)
 LAPTOP_BRAC = dataclasses.replace(PAPER_BRAC, **SMALL, behavior_steps=5_000)
 SMOKE_CQL = dataclasses.replace(PAPER_CQL, **TINY, sampled_actions=2, warm_start=2)
 SMOKE_BRAC = dataclasses.replace(PAPER_BRAC, **TINY, behavior_steps=2)
@@ -74,7 +80,7 @@ SMOKE_BRAC = dataclasses.replace(PAPER_BRAC, **TINY, behavior_steps=2)
 # --- The four experiments' setups ---
 
 SMOKE_NOTE = "A tiny network on a few steps of PointMaze, for a few updates: it only shows that all runs."
-NETWORKS = "Networks have 2 x 64 units and batches 128 rows, and CQL samples 4 actions of each kind instead of 10."
+NETWORKS = "Networks have 2 x 128 units and batches 128 rows, and CQL samples 4 actions of each kind instead of 10."
 SMALL_MAZE = _maze("umaze", "play", steps=300)
 
 
@@ -88,9 +94,9 @@ ANTMAZE = WithAndWithout(
     {
         "smoke": _smoke(SMOKE_CQL),
         "laptop": Setup(
-            (_maze("umaze", "play"), _maze("medium", "play"), _maze("medium", "diverse")),
+            (_maze("umaze", "diverse"), _maze("medium", "play")),
             LAPTOP_CQL_MAZE,
-            LAPTOP_STEPS,
+            MAZE_UPDATES,
             note=f"PointMaze, with AntMaze's maps, rewards and kinds of data, stands in for AntMaze. {NETWORKS}",
         ),
         "paper": Setup(
@@ -122,9 +128,9 @@ MUJOCO = WithAndWithout(
     {
         "smoke": _smoke(SMOKE_CQL),
         "laptop": Setup(
-            (_sac("Hopper-v5", "full-replay"), _sac("Walker2d-v5", "full-replay")),
+            (_sac("Hopper-v5"), _sac("Walker2d-v5")),
             LAPTOP_CQL,
-            LAPTOP_STEPS,
+            MUJOCO_UPDATES,
             note=f"Replays of {SAC_STEPS:,} steps of a SAC that learns here stand in for D4RL's; Ant is left out. "
             f"{NETWORKS}",
         ),
@@ -146,11 +152,11 @@ BEHAVIOUR_REGULARIZED = WithAndWithout(
     {
         "smoke": _smoke(SMOKE_BRAC),
         "laptop": Setup(
-            tuple(_sac(env, cut) for env in ("Hopper-v5", "Walker2d-v5") for cut in CUTS),
+            (_sac("Hopper-v5"), _sac("Walker2d-v5")),
             LAPTOP_BRAC,
-            LAPTOP_STEPS,
-            note="Two kinds of data of two robots, cut from the replays of a SAC that learns here, stand in for D4RL's "
-            "fifteen files. Networks have 2 x 64 units and batches 128 rows.",
+            MUJOCO_UPDATES,
+            note="20 % of the replays of a SAC that learns here, of two robots, stand in for D4RL's fifteen files. "
+            "Networks have 2 x 128 units and batches 128 rows.",
         ),
         "paper": Setup(tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, presets.BRAC().steps, seeds=3),
     },
