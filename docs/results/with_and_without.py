@@ -1,11 +1,13 @@
 """The tables and pictures of the pages beside this: python docs/results/with_and_without.py --help
 
-Reads the runs of a sweep whose tasks come in pairs, without and with DR3, and prints a row for each data set.
+Reads the runs of one method in one or more sweeps, without a regularizer and with some, and prints a row for each data
+set and regularizer: both sides' scores and the gain, then what the instruments say at the end.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,50 +15,77 @@ import numpy as np
 import tyro
 from numpy.typing import NDArray
 
+from dr3.notation import spell, split
 from dr3.reports.compare import MEASURED, carried_on
 from dr3.reports.curves import Panel, draw
 from dr3.stats import average_over_checkpoints, difference, mean
 from dr3.training import Runs
 
-NAMES = ("without DR3", "with DR3")
+WITHOUT = "none"
+Arms = Mapping[str, Mapping[str, Runs]]  # by data set, then by regularizer
 
 
 @dataclass(frozen=True)
 class Options:
     """What to read, and where the pictures go."""
 
-    sweep: tyro.conf.Positional[Path]
-    """The folder that `dr3 sweep` was given."""
+    sweeps: tyro.conf.Positional[tuple[Path, ...]]
+    """The folders that `dr3 sweep` was given."""
 
-    pictures: tyro.conf.Positional[Path]
-    """The folder for the pictures."""
+    pictures: Path | None = None
+    """A folder for the pictures; none are drawn without it."""
 
     score: str = "evaluation/return"
-    """What to tabulate: evaluation/return, evaluation/normalised_score."""
+    """What to tabulate: evaluation/return, evaluation/normalised_score, evaluation/success."""
+
+    method: str | None = None
+    """Only the runs of this method."""
+
+    only: str = ""
+    """Only data whose word contains this, such as replay=1%."""
 
 
 def main(options: Options) -> None:
-    pairs = pairs_in(options.sweep)
-    for word, (without, treated) in pairs.items():
-        print(f"| {word} | {' | '.join(row(without, treated, options.score))} |")
-    worlds = sorted({re.sub(r"-\d$", "", word) for word in pairs})
+    arms = arms_in(options)
+    for word, sides in arms.items():
+        for regularizer, treated in sides.items():
+            if regularizer != WITHOUT:
+                print(f"| {word} | {regularizer} | {' | '.join(row(sides[WITHOUT], treated, options.score))} |")
+    if options.pictures is None:
+        return
+    worlds = sorted({world_of(word) for word in arms})
     measured = {
         "score": (options.score, False),
         **{name: (key, name == "dot product") for name, key in MEASURED.items()},
     }
     for name, (key, log) in measured.items():
-        panels = [Panel(world, name, lines(pairs, world, key), log=log) for world in worlds]
+        panels = [Panel(world, name, lines(arms, world, key), log=log) for world in worlds]
         draw(panels, options.pictures / f"{name.replace(' ', '-')}.png", caption="thick: median of all runs")
 
 
-def pairs_in(sweep: Path) -> dict[str, tuple[Runs, Runs]]:
-    """By the name of the data file, the runs without and with DR3."""
-    found: dict[str, dict[bool, Runs]] = {}
-    for config in sorted(sweep.glob("*/config.json")):
+def arms_in(options: Options) -> Arms:
+    """The runs of all sweeps, those without a regularizer first."""
+    found: dict[str, dict[str, Runs]] = {}
+    for config in sorted(config for sweep in options.sweeps for config in sweep.glob("*/config.json")):
         runs = Runs(config.parent)
-        word = Path(runs.config["data"]["source"].split(":")[0]).stem
-        found.setdefault(word, {})[runs.members[0].regularizer is not None] = runs
-    return {word: (of[False], of[True]) for word, of in found.items()}
+        source, member = runs.config["data"]["source"], runs.members[0]
+        if options.only in source and options.method in (None, member.method.name):
+            name = WITHOUT if member.regularizer is None else spell(member.regularizer)
+            found.setdefault(label(source), {})[name] = runs
+    first = {word: {WITHOUT: sides.pop(WITHOUT)} for word, sides in found.items() if WITHOUT in sides}
+    return {word: {**first[word], **found[word]} for word in first}
+
+
+def label(source: str) -> str:
+    """A data word in short: the file's name, and which part of it."""
+    name, settings = split(source)
+    parts = [setting.partition("=")[2] for setting in settings if setting.startswith(("replay=", "trajectories="))]
+    return " ".join([Path(name).stem, *parts])
+
+
+def world_of(word: str) -> str:
+    """The replays of a world in one panel: asterix-0 1% and asterix-1 1% are both asterix 1%."""
+    return re.sub(r"-\d\b", "", word)
 
 
 def row(without: Runs, treated: Runs, score: str) -> list[str]:
@@ -75,15 +104,21 @@ def row(without: Runs, treated: Runs, score: str) -> list[str]:
     return cells + [f"{before:.3g} → {after:.3g}" for before, after in ends.values()]
 
 
-def lines(pairs: dict[str, tuple[Runs, Runs]], world: str, key: str) -> dict[str, tuple[NDArray, NDArray]]:
-    """Both sides over training, the data sets of one world together."""
-    drawn = {}
-    for side, name in enumerate(NAMES):
-        of = [pair[side] for word, pair in pairs.items() if re.sub(r"-\d$", "", word) == world]
-        tried = key.startswith("evaluation/")
-        curves = [(runs.evaluations if tried else runs.metrics)[key] for runs in of]
-        drawn[name] = (of[0].evaluation_steps if tried else of[0].steps, np.concatenate(curves))
-    return drawn
+def lines(arms: Arms, world: str, key: str) -> dict[str, tuple[NDArray, NDArray]]:
+    """Every regularizer over training, the data sets of one world together."""
+    tried = key.startswith("evaluation/")
+    together: dict[str, list[Runs]] = {}
+    for word, sides in arms.items():
+        if world_of(word) == world:
+            for regularizer, runs in sides.items():
+                together.setdefault(regularizer, []).append(runs)
+    return {
+        regularizer: (
+            of[0].evaluation_steps if tried else of[0].steps,
+            np.concatenate([(runs.evaluations if tried else runs.metrics)[key] for runs in of]),
+        )
+        for regularizer, of in together.items()
+    }
 
 
 if __name__ == "__main__":

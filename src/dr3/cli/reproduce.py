@@ -60,7 +60,7 @@ class Reproduce:
     """OUT/SCALE/ID gets result.json, figure.png and report.html; OUT/SCALE/runs all runs."""
 
     list: bool = False
-    """Only list them: claim, needs, time, last result in OUT."""
+    """Only list them: claim, needs, last result in OUT, and the time it took; else how many updates it would make."""
 
     dry_run: bool = False
     """Only print the grid, hyperparameters, data and an estimate of the time."""
@@ -75,7 +75,7 @@ def main(arguments: list[str]) -> int:
     from dr3.paper.experiments import EXPERIMENTS, Plan, find, reproduce, write_record
 
     if options.list:
-        _print_list(options.out)
+        _print_list(options.data, options.out)
         return 0
     if options.record is not None:
         results = write_record(options.record, options.out, options.scale)
@@ -106,8 +106,8 @@ def _print_verdicts(plan: Plan, results: list[Result]) -> None:
     print(f"Reports: {os.path.join(plan.out, plan.scale, '*', 'report.html')}")
 
 
-def _print_list(out: Path) -> None:
-    from dr3.paper.experiments import EXPERIMENTS, SCALES, Result
+def _print_list(data: Path, out: Path) -> None:
+    from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Result
 
     table = _table("id", "claim", "needs", "time", "last result")
     for experiment in EXPERIMENTS.values():
@@ -118,7 +118,12 @@ def _print_list(out: Path) -> None:
             experiment.id,
             experiment.claim,
             "\n".join(f"{scale}: {needs[scale]}" for scale in SCALES) if needs else "nothing",
-            "\n".join(f"{scale}: {result.seconds:,.0f} s" for scale, result in known.items()),
+            "\n".join(
+                f"{scale}: {known[scale].seconds:,.0f} s"
+                if scale in known
+                else f"{scale}: {experiment.at(scale, Folders(data, out / scale / 'runs')).updates:,} updates"
+                for scale in SCALES
+            ),
             "\n".join(f"{scale}: {result.verdict}" for scale, result in known.items()),
         )
     _print(table)

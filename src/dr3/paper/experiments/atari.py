@@ -64,7 +64,7 @@ SIZES: dict[Scale, Size] = {
         changed={"network": "auto", "hidden": (8, 8), "batch_size": 128, "target_period": 2, "heads": 3},
     ),
     "laptop": Size(
-        steps=dict.fromkeys(SHARES, 10_000),
+        steps=dict.fromkeys(SHARES, 8_000),
         seeds={"1%": 5, "5%": 3, "10%": 3},
         evaluations=20,
         episodes=10,

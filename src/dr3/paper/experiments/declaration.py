@@ -73,6 +73,12 @@ class Design:
         everything: tuple[Job, ...] = (*self.preparations, *self.sources, *self.tasks)
         return tuple({job.name: job for job in everything}.values())
 
+    @property
+    def updates(self) -> int:
+        """Of all members together."""
+        populations = (job for job in self.jobs if isinstance(job, Task))
+        return sum(task.steps * len(task.regularizers) * len(task.seeds) for task in populations)
+
 
 @dataclass(frozen=True)
 class Answer:
