@@ -65,7 +65,7 @@ SIZES: dict[Scale, Size] = {
     ),
     "laptop": Size(
         steps=dict.fromkeys(SHARES, 8_000),
-        seeds={"1%": 5, "5%": 3, "10%": 3},
+        seeds={"1%": 3, "5%": 2, "10%": 2},
         evaluations=20,
         episodes=10,
         coefficients={"dqn": 0.01, "cql": 0.01, "rem": 0.001},
