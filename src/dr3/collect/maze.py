@@ -12,9 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect.unfinished import begin_or_continue, check_target
+from dr3.collect.unfinished import begin_or_continue, check_table, check_target
 from dr3.data import Transitions, assemble, write
-from dr3.data.convert import ENDINGS
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
@@ -78,8 +77,7 @@ def collect_maze(
         raise UserError(f"The kind of maze data is play or diverse, not {kind!r}.")
     if env.startswith("antmaze/") and steer is None:
         raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
-    if path.suffix not in ENDINGS:
-        raise UserError(f"{path}: maze data is written as {' or '.join(ENDINGS)}; give the file such an ending.")
+    check_table(path)
     if steps < 2 or noise < 0:
         raise UserError(f"steps must be at least 2 and noise at least 0, not {steps} and {noise}.")
     check_target(path)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
 from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
-from dr3.collect.unfinished import begin_or_continue, check_online
-from dr3.data import Transitions, write_npz
+from dr3.collect.unfinished import begin_or_continue, check_online, check_table, check_target
+from dr3.data import Transitions, write
 from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import SAC, Spec
@@ -57,14 +57,20 @@ def collect_sac(
 ) -> Transitions:
     """Train a SAC online for `steps` steps in a Gymnasium world and write its whole replay ("full-replay") to `out`.
 
-    `cuts` of D4RL's kind are written beside it, as OUT-medium.npz and so on: see `dr3.collect.cuts`.
+    `out` is an .npz file, or an .hdf5 file in D4RL's layout. `cuts` of D4RL's kind are written beside it in the same
+    format, as OUT-medium.hdf5 and so on: see `dr3.collect.cuts`.
 
     What was seen so far is kept beside `out` while it runs, as it was at the end of an episode. Ctrl-C or SIGTERM waits
     for one, saves and stops; the same call goes on from there, and a run that was stopped or killed ends with the same
     files as one that was not. A file that is there already is not written over.
     """
     path = Path(out)
+    folder = path.with_name(f"{path.name}.unfinished")
+    files = {cut: path.with_name(f"{path.stem}-{cut}{path.suffix}") for cut in cuts}
     _check(path, steps, seed, method, schedule, cuts, cut_steps)
+    if not folder.exists():  # else what is there is of this collection: it was killed between two files
+        for file in files.values():
+            check_target(file)
     world = World(env, seed)
     asked = {
         "world": env,
@@ -73,15 +79,13 @@ def collect_sac(
         "method": to_json(method),
         "schedule": dataclasses.asdict(schedule),
     }
-    folder = path.with_name(f"{path.name}.unfinished")
     now = _run(folder, asked, world, steps, seed, method, schedule, progress)
     columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
     table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
-    for cut in cuts:
-        file = path.with_name(f"{path.stem}-{cut}.npz")
+    for cut, file in files.items():
         if not file.exists():
-            write_npz(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
-    write_npz(path, table)
+            write(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
+    write(path, table)
     world.close()
     shutil.rmtree(folder)
     return table
@@ -92,8 +96,7 @@ def _check(
 ) -> None:
     schedule.check()
     check_online(path, steps=steps, seed=seed, method=method)
-    if path.suffix != ".npz":
-        raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
+    check_table(path)
     if cut_steps < 1:
         raise UserError(f"cut_steps must be at least 1, not {cut_steps}.")
     for cut in cuts:
