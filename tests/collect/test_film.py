@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -83,12 +84,15 @@ def test_frames_come_back_in_order(tmp_path) -> None:
     assert shades == pytest.approx([0, 120, 250], abs=3)
 
 
-def test_mistakes_are_said_in_a_sentence(tmp_path) -> None:
+def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
     with pytest.raises(UserError, match="no world 'Nowhere-v0'"):
         film("Nowhere-v0")
-    for world in ("minatar/breakout", "grid16smoothobs", "Blackjack-v1"):
-        with pytest.raises(UserError, match=f"{world} cannot be drawn"):
+    for world in ("minatar/breakout", "grid16smoothobs"):
+        with pytest.raises(UserError, match=f"{world} cannot be drawn; mazes"):
             film(world)
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(UserError, match=r"Blackjack-v1 cannot be drawn: pygame is not installed"):
+        film("Blackjack-v1")
     with pytest.raises(UserError, match=r"written as \.gif"):
         write_gif(tmp_path / "x.mp4", [np.zeros((2, 2, 3), np.uint8)], 10)
     with pytest.raises(UserError, match="RUN@STEP"):

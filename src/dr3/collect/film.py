@@ -38,9 +38,15 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     env = None if world in compiled else make_world(world, render_mode="rgb_array")
     if env is None or "rgb_array" not in env.metadata.get("render_modes", ()):
         raise UserError(f"{world} cannot be drawn; mazes, the kitchen, the drawers and most Gymnasium worlds can.")
-    observation, _ = env.reset(seed=seed)
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        observation, _ = env.reset(seed=seed)
+        frames = [np.asarray(env.render())]
+    except DependencyNotInstalled as error:
+        raise UserError(f"{world} cannot be drawn: {error}.") from None
     act = _policy(policy, world, env, seed)
-    frames, total, over = [np.asarray(env.render())], 0.0, False
+    total, over = 0.0, False
     while not over:
         observation, reward, terminal, cut, _ = env.step(act(observation))
         frames.append(np.asarray(env.render()))
