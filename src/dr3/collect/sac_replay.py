@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
+from dr3.collect.going import going, newest
 from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
 from dr3.collect.unfinished import begin_or_continue, check_online, check_table, check_target
@@ -23,11 +24,8 @@ from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import SAC, Spec
 from dr3.training.checkpoints import Checkpoints
-from dr3.training.interruption import watched
 from dr3.training.loop import begin
-from dr3.training.progress import reporter
 
-SECONDS_PER_STATE = 60.0
 SNAPSHOTS = 20  # policies kept on the way, of which the cuts take theirs
 RECENT = 10  # episodes whose mean return says how good the agent is
 
@@ -116,26 +114,13 @@ def _run(
 ) -> Collection:
     states = Checkpoints(folder)
     traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
-    now, notes = _resume(states, asked, _start(traced, number, world, steps, schedule))
+    now = _resume(states, asked, _start(traced, number, world, steps, schedule))
     block = Rows.empty(schedule.block, world.size, world.actions.size)
-    with reporter(f"sac in {world.name}", int(now.made), steps, show=show, unit="steps") as report:
-        for note in notes:
-            report.say(note)
-        with watched() as stopping:
-            saved, told = time.monotonic(), (time.monotonic(), int(now.made))
-            while now.made < steps:
-                now = _one_episode(now, traced, number, world, block, steps, schedule)
-                made, clock = int(now.made), time.monotonic()
-                speed = (made - told[1]) / max(clock - told[0], 1e-9)
-                report.at(made, per_second=speed, note=_recent(now.returns))
-                if clock - told[0] > 5:
-                    told = (clock, made)
-                if stopping.signal or clock - saved > SECONDS_PER_STATE:
-                    states.save(made, now, keep=1)
-                    saved = time.monotonic()
-                if stopping.signal and made < steps:
-                    report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                    stopping.leave()
+    with going(f"sac in {world.name}", int(now.made), steps, show=show) as progress:
+        while now.made < steps:
+            now = _one_episode(now, traced, number, world, block, steps, schedule)
+            made = int(now.made)
+            progress.after(made, note=partial(_recent, now.returns), save=partial(states.save, made, now, keep=1))
     return now
 
 
@@ -179,15 +164,14 @@ def _one_episode(
     )
 
 
-def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
+def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> Collection:
     """The newest whole state beside the file, if it is of the same collection."""
     begin_or_continue(states.folder, asked)
-    whole = [step for step in states.steps() if states.whole(step)]
-    if not whole:
-        return fresh, []
-    kept: Collection = states.restore(whole[-1], fresh)
+    if (step := newest(states)) is None:
+        return fresh
+    kept: Collection = states.restore(step, fresh)
     learner, replay = jax.tree.map(jnp.array, (kept.learner, kept.replay))
-    return kept._replace(learner=learner, replay=replay), [f"Going on from step {whole[-1]:,}."]
+    return kept._replace(learner=learner, replay=replay)
 
 
 def _recent(returns: NDArray[np.float64]) -> str:

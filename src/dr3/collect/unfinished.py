@@ -45,6 +45,15 @@ def check_table(path: Path) -> None:
         hdf5(str(path))  # hours later it would be too late to miss it
 
 
+def check_schedule(schedule: Any, *counts: str, probability: str | None = None) -> None:
+    """Fields of a schedule that are numbers of something, and one that is a probability."""
+    for name in counts:
+        if getattr(schedule, name) < 1:
+            raise UserError(f"{name} must be at least 1, not {getattr(schedule, name)}.")
+    if probability is not None and not 0 <= getattr(schedule, probability) <= 1:
+        raise UserError(f"{probability} is a probability, not {getattr(schedule, probability)}.")
+
+
 def check_online(path: Path, *, steps: int, seed: int, method: DQN | SAC) -> None:
     """What an agent that learns while it acts can begin with."""
     check_target(path)
