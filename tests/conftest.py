@@ -1,15 +1,31 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
 from dr3.data import assemble
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compiling is most of what tests cost: what one has compiled, others take, also in other processes.
+
+    The folder goes when the tests end: JAX writes to it in place, and what a killed process leaves would stay.
+    """
+    if (folder := os.environ.get("JAX_COMPILATION_CACHE_DIR")) is None:
+        folder = os.environ["JAX_COMPILATION_CACHE_DIR"] = tempfile.mkdtemp(prefix="dr3-compiled-")
+        config.add_cleanup(partial(shutil.rmtree, folder))
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 @pytest.fixture(scope="session")

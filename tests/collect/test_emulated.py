@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke as command
-from dr3.collect import emulated as collecting
 from dr3.collect import load
 from dr3.collect.emulated import collect_emulated_dqn
 from dr3.collect.emulated_dqn import Agent, AtariSchedule
@@ -78,7 +77,7 @@ def test_stops_and_kills_change_nothing(collected, ladder, tmp_path, monkeypatch
         def killed(agent, place):
             after = real(agent, place)
             if place.step == 333:
-                patches.setattr(collecting, "SECONDS_PER_STATE", -1.0)  # the next step is saved
+                patches.setattr("dr3.collect.going.SECONDS_PER_STATE", -1.0)  # the next step is saved
             if place.step == 340:
                 raise Crash  # and this one is in the log, but in no state
             return after

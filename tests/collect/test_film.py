@@ -1,13 +1,22 @@
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
 from dr3.cli import invoke
 from dr3.collect.film import film, write_gif
+from dr3.data import assemble
+from dr3.envs import make_world, maze_worlds
 from dr3.envs.drawers_tasks import DRAWERS, DrawerTask
 from dr3.errors import UserError
+from dr3.methods import BC
+from dr3.training import train
+from dr3.training.evaluation import Policy
+from dr3.training.side_by_side import play_side_by_side
 
 
 def test_an_episode_of_the_drawers_is_a_gif(tmp_path, monkeypatch, capsys) -> None:
@@ -20,6 +29,53 @@ def test_an_episode_of_the_drawers_is_a_gif(tmp_path, monkeypatch, capsys) -> No
         assert picture.size == (480, 480)
 
 
+def test_a_learned_policy_is_filmed_as_it_was_evaluated(tmp_path, monkeypatch, capsys) -> None:
+    """In a maze the 4 numbers that it learned from are those it acts on, not the simulator's."""
+    monkeypatch.setitem(maze_worlds.POINT_LIMITS, "umaze", 12)
+    rows = 40
+    random = np.random.default_rng(0)
+    columns = {
+        "observations": random.standard_normal((rows, 4)).astype(np.float32),
+        "actions": np.full((rows, 2), 0.7, np.float32),
+        "rewards": np.zeros(rows, np.float32),
+        "terminals": np.arange(rows) == rows - 1,
+    }
+    method = BC(hidden=(8,), policy_hidden=(8,), batch_size=8)
+    data = assemble(columns, source="ways", name="ways")
+    train(data, method, steps=4, out=tmp_path / "run", progress=False)
+    learned, path = f"{tmp_path / 'run'}@4", tmp_path / "maze.gif"
+    assert invoke(["play", "pointmaze/umaze", "--policy", learned, "--out", str(path), "--seed", "3"]) == 0
+    assert "12 steps with a return of 0" in capsys.readouterr().out
+    with Image.open(path) as picture:
+        assert picture.size == (480, 480)
+
+    seen = []
+    monkeypatch.setattr(
+        Policy, "__call__", lambda self, rows: seen.append(rows[0].copy()) or np.full((len(rows), 2), 9.0)
+    )
+    played = film("pointmaze/umaze", learned, seed=3)  # with actions beyond the bounds, which are fitted to them
+    assert len(played.frames) == 13
+    assert (played.frames[0] != played.frames[-1]).any()  # the point has moved
+    assert {row.shape for row in seen} == {(4,)}
+    filmed = list(seen)
+    play_side_by_side("pointmaze/umaze", Policy(method, None, (4,)), [3], 0.99)
+    np.testing.assert_array_equal(filmed, seen[len(filmed) :])
+
+
+@pytest.mark.parametrize(
+    ("world", "observed", "height"), [("kitchen/complete", 60, 480), ("antmaze/umaze", 29, 480), ("ant/d4rl", 111, 480)]
+)
+def test_worlds_are_drawn_with_the_observations_of_the_data(world, observed, height) -> None:
+    drawn = make_world(world, render_mode="rgb_array")
+    first, _ = drawn.reset(seed=0)
+    np.testing.assert_array_equal(first, make_world(world).reset(seed=0)[0])
+    assert first.shape == (observed,)
+    picture: Any = drawn.render()
+    assert picture.shape == (height, height, 3)
+    assert picture.std() > 10  # there is something to see
+    drawn.close()
+
+
 def test_frames_come_back_in_order(tmp_path) -> None:
     frames = [np.full((4, 4, 3), value, np.uint8) for value in (0, 120, 250)]
     write_gif(tmp_path / "grey.gif", frames, 10)
@@ -28,9 +84,15 @@ def test_frames_come_back_in_order(tmp_path) -> None:
     assert shades == pytest.approx([0, 120, 250], abs=3)
 
 
-def test_mistakes_are_said_in_a_sentence(tmp_path) -> None:
-    with pytest.raises(UserError, match="no world 'Nowhere-v0' that can be drawn"):
+def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
+    with pytest.raises(UserError, match="no world 'Nowhere-v0'"):
         film("Nowhere-v0")
+    for world in ("minatar/breakout", "grid16smoothobs"):
+        with pytest.raises(UserError, match=f"{world} cannot be drawn; mazes"):
+            film(world)
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(UserError, match=r"Blackjack-v1 cannot be drawn: pygame is not installed"):
+        film("Blackjack-v1")
     with pytest.raises(UserError, match=r"written as \.gif"):
         write_gif(tmp_path / "x.mp4", [np.zeros((2, 2, 3), np.uint8)], 10)
     with pytest.raises(UserError, match="RUN@STEP"):

@@ -69,7 +69,7 @@ def test_diverse_starts_anywhere(tmp_path, played):
 
 def test_stopped_in_the_middle_it_ends_with_the_same_file(tmp_path, played, monkeypatch):
     maze = import_module("dr3.collect.maze")
-    monkeypatch.setattr(maze, "SECONDS_PER_PART", -1.0)
+    monkeypatch.setattr("dr3.collect.going.SECONDS_PER_STATE", -1.0)
     episode, calls = maze._episode, []
 
     def stop(*arguments):

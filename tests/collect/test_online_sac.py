@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 from typing import Any
 
 import gymnasium
+import h5py
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,7 +55,7 @@ CUTS = ("random", "medium", "medium-replay", "medium-expert")
 
 @pytest.fixture(scope="module")
 def collected(registered, tmp_path_factory):
-    out = tmp_path_factory.mktemp("replay") / "line.npz"
+    out = tmp_path_factory.mktemp("replay") / "line.hdf5"
     return collect_sac("dr3-test/Line-v0", out=out, cuts=CUTS, **ASK), out
 
 
@@ -89,7 +91,7 @@ def test_it_learns_to_go_right(collected):
 
 def test_cuts_are_of_the_kind_they_say(collected):
     data, out = collected
-    cuts = {cut: load(out.with_name(f"line-{cut}.npz")) for cut in CUTS}
+    cuts = {cut: load(out.with_name(f"line-{cut}.hdf5")) for cut in CUTS}
     assert [len(cuts[cut]) for cut in ("random", "medium", "medium-expert")] == [30, 30, 30]
     replay = cuts["medium-replay"]
     assert 0 < len(replay) < 400
@@ -97,6 +99,41 @@ def test_cuts_are_of_the_kind_they_say(collected):
     both = cuts["medium-expert"].rewards
     assert both[15:].mean() > cuts["random"].rewards.mean()
     assert cuts["medium-expert"].timeouts[14] or cuts["medium-expert"].terminals[14]
+
+
+@pytest.mark.parametrize("cut", ["", *(f"-{cut}" for cut in CUTS)])
+def test_the_files_are_in_d4rls_layout(collected, cut):
+    path = collected[1].with_name(f"line{cut}.hdf5")
+    data = load(path)
+    with h5py.File(path) as file:
+        stored = {name: column[()] for name, column in file.items()}
+    rows = len(data)
+    layout = {name: (stored[name].dtype.name, stored[name].shape) for name in stored if np.ndim(stored[name])}
+    assert (
+        layout.items()
+        >= {
+            "observations": ("float32", (rows, 1)),
+            "actions": ("float32", (rows, 1)),
+            "rewards": ("float32", (rows,)),
+            "terminals": ("bool", (rows,)),
+            "timeouts": ("bool", (rows,)),
+            "next_observations": ("float32", (rows, 1)),
+        }.items()
+    )
+    # What D4RL's qlearning_dataset makes of it, by its own loop: the same steps, but none of those that were cut.
+    keep = [row for row in range(rows - 1) if not stored["timeouts"][row]]
+    same = np.flatnonzero(~data.timeouts[:-1])
+    np.testing.assert_array_equal(keep, same)
+    for name in ("observations", "actions", "rewards", "terminals"):
+        np.testing.assert_array_equal(stored[name][keep], getattr(data, name)[same])
+    going_on = same[~data.terminals[same]]
+    np.testing.assert_array_equal(stored["observations"][going_on + 1], data.next_observations[going_on])
+
+
+def test_a_cut_that_is_there_is_not_taken_for_its_own(tmp_path):
+    (tmp_path / "line-medium.hdf5").write_bytes(b"another")
+    with pytest.raises(UserError, match=r"line-medium\.hdf5 is there already"):
+        collect_sac("dr3-test/Line-v0", out=tmp_path / "line.hdf5", cuts=("medium",), **ASK)
 
 
 def test_medium_is_a_third_of_the_way():
@@ -136,6 +173,15 @@ def test_the_policy_on_the_host_is_the_policy():
     unit = np.tanh(np.asarray(told.mean[0]) + np.exp(np.asarray(told.log_std[0])) * noise)
     acted = HostPolicy(policy, 2, -1.0, 5.0)(observation, np.random.default_rng(5))
     np.testing.assert_allclose(acted, 2 + 3 * unit, rtol=1e-4)
+
+
+def test_a_name_without_a_format_is_refused_before_anything_is_done(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match=r"data is written as \.npz or \.hdf5"):
+        collect_sac("dr3-test/Line-v0", out=tmp_path / "line.csv", **ASK)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(UserError, match="needs h5py"):
+        collect_sac("dr3-test/Line-v0", out=tmp_path / "line.hdf5", **ASK)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def columns(**changed):
 
 
 def verdicts(of, **options):
-    return judge_member(STEPS, of, Thresholds(), **options)[0]
+    return judge_member("dqn", STEPS, of, Thresholds(), **options).verdicts
 
 
 def only(of, **options):
@@ -79,7 +79,7 @@ def test_rank_collapse_is_measured_from_trained_features():
 
 def test_dead_features_unstable_spectrum_and_held_out_error():
     assert only(columns(features__dead=[0, 0, 0.95, 0.95, 0.95])).since == 20
-    assert only(columns(spectrum__last_layer__margin=[0.1, 0.1, 0.1, -1e-5, -1e-2])).since == 40
+    assert only(columns(spectrum__all__margin=[0.1, 0.1, 0.1, -1e-5, -1e-2])).since == 40
     both = columns(spectrum__last_layer__margin=[-1] * 5, spectrum__all__margin=[0.1] * 5)
     assert verdicts(both) == []  # all parameters outvote the last layer
     found = only(columns(td__held_out_error=[1, 0.2, 0.1, 0.9, 1.5]))
@@ -87,9 +87,27 @@ def test_dead_features_unstable_spectrum_and_held_out_error():
 
 
 def test_a_sign_that_has_passed_is_no_verdict():
-    found, unhealthy = judge_member(STEPS, columns(q__outside=[0, 0, 1, 0, 0]), Thresholds())
-    assert found == []
-    assert unhealthy.tolist() == [False, False, True, False, False]
+    found = judge_member("dqn", STEPS, columns(q__outside=[0, 0, 1, 0, 0]), Thresholds())
+    assert found.verdicts == []
+    assert found.unhealthy.tolist() == [False, False, True, False, False]
+
+
+def test_the_last_layers_spectrum_alone_is_a_note():
+    of = columns(spectrum__last_layer__margin=[0.1, 0.1, 0.1, -1e-5, -1e-2])
+    found = judge_member("cql", STEPS, of, Thresholds())
+    assert found.healthy
+    assert not found.unhealthy.any()
+    (note,) = found.notes
+    assert (note.name, note.since, note.evidence["of"], note.advice) == ("unstable spectrum", 40, "last_layer", "")
+    assert str(found).splitlines()[0] == "  Healthy: none of the signs shows."
+    assert "Note, no sign of ill health by itself: An eigenvalue" in str(found)
+    measured = Measurements(STEPS, {name: values[None] for name, values in of.items()}, 64)
+    whole = judge(measured, [("cql", None, None)], Thresholds())
+    assert whole.healthy
+    assert whole.to_json()["members"][0]["notes"][0]["evidence"]["margin"] == -1e-2
+    ill = judge_member("cql", STEPS, {**of, "q/outside": np.array([0.0, 0, 0, 1, 1])}, Thresholds())
+    assert [verdict.name for verdict in ill.verdicts] == ["divergence"]
+    assert ill.unhealthy.tolist() == [False, False, False, True, True]
 
 
 def test_advice_names_a_coefficient_and_the_last_checkpoint_without_a_sign():

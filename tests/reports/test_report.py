@@ -3,13 +3,17 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.diagnostics import health
+from dr3.diagnostics import Health, Measurements, Thresholds, health
+from dr3.diagnostics.health import MemberHealth, Verdict
 from dr3.errors import UserError
+from dr3.reports.content import Reading
+from dr3.reports.groups import group
 from dr3.reports.report import write_report
-from dr3.reports.verdicts import headline
+from dr3.reports.verdicts import headline, verdicts
 from dr3.training import Runs
 
 
@@ -39,6 +43,17 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def page(small_run, tmp_path_factory):
     return Page(Runs(small_run).report(tmp_path_factory.mktemp("report") / "report.html").read_text())
+
+
+def test_a_note_leaves_a_critic_healthy(small_run):
+    runs = Runs(small_run)
+    note = Verdict("unstable spectrum", 10, "An eigenvalue is where it should not be.", {}, "")
+    members = [MemberHealth(str(number), [], [note], np.zeros(1, bool)) for number in range(len(runs))]
+    found = Health(members, Measurements(np.array([10]), {}, 4), Thresholds())
+    text = Page(str(verdicts([Reading(runs, found)], group([runs])))).text
+    assert f"All {len(runs)} critics look healthy." in text
+    assert "None of the signs shows." in text
+    assert "Note (unstable spectrum, seeds 0, 1), no sign of ill health by itself: An eigenvalue" in text
 
 
 def test_it_says_what_the_run_says(page, small_run):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 LINES = """\
        dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
-       dr3 data collect sac --env WORLD --steps N --out FILE.npz [--cuts medium expert … --seed N …]
+       dr3 data collect sac --env WORLD --steps N --out FILE [--cuts medium expert … --seed N …]
        dr3 data collect maze --env MAZE --kind play|diverse --steps N --out FILE [--seed N …]
        dr3 data collect drawers --task TASK --out FOLDER [--episodes N …]"""
 
@@ -23,7 +23,7 @@ dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
 
 dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
 
-dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.npz --cuts random medium medium-replay
+dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.hdf5 --cuts random medium medium-replay
 
 dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
 
@@ -58,7 +58,7 @@ class CollectSAC:
     """A Gymnasium id with continuous actions: Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, …"""
 
     out: Path
-    """The file (.npz). Stopped or killed, the same command goes on."""
+    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on."""
 
     steps: Count = 300_000
     """Steps of the agent, each with an update after the first ones."""
@@ -67,7 +67,7 @@ class CollectSAC:
     """Another seed, another replay."""
 
     cuts: tuple[str, ...] = ()
-    """D4RL's other kinds of data, each in a file beside it (OUT-medium.npz): random, medium, expert, medium-replay,
+    """D4RL's other kinds of data, each in a file beside it (OUT-medium.hdf5): random, medium, expert, medium-replay,
     medium-expert."""
 
     cut_steps: Count = 100_000
@@ -82,7 +82,7 @@ class CollectMaze:
     """pointmaze/umaze, pointmaze/medium or pointmaze/large."""
 
     out: Path
-    """The file (.npz, .hdf5). Stopped or killed, the same command goes on."""
+    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on."""
 
     steps: Count = 100_000
     """Steps of the point."""

@@ -15,7 +15,9 @@ examples:
 
 dr3 play drawers/blocked-by-drawer --policy scripted --out solved.gif
 
-dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif"""
+dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif
+
+dr3 play pointmaze/medium --policy runs/maze@20000:1 --out maze.gif"""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Play:
     """One episode of a policy, written as a GIF."""
 
     world: Annotated[str, tyro.conf.Positional]
-    """drawers/blocked-by-drawer, drawers/blocked-by-object, drawers/closed, drawers/open, or a Gymnasium id."""
+    """drawers/blocked-by-drawer, drawers/blocked-by-object, drawers/closed, drawers/open, a maze (pointmaze/umaze,
+    antmaze/medium-play, …), kitchen/complete, or a Gymnasium id."""
 
     policy: str = "random"
     """random, scripted (in the drawers), or what a run has learned: RUN@STEP, or RUN@STEP:MEMBER."""

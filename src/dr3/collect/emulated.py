@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dr3.collect.emulated_dqn import ATARI_DQN, Agent, AtariSchedule, Log, Place
+from dr3.collect.going import going, newest
 from dr3.collect.unfinished import begin_or_continue, check_online
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_dqn_replay, write_npz
 from dr3.data.subsets import PARTS
@@ -21,10 +22,7 @@ from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import DQN
 from dr3.training.checkpoints import Checkpoints
-from dr3.training.interruption import watched
-from dr3.training.progress import reporter
 
-SECONDS_PER_STATE = 60.0
 RECENT = 20  # episodes whose mean return is shown
 
 
@@ -73,42 +71,29 @@ def collect_emulated_dqn(
 
 
 def _run(agent: Agent, states: Checkpoints, steps: int, show: bool) -> None:
-    place, notes = _resume(agent, states)
-    with (
-        reporter(f"dqn in {agent.world.name}", int(place.step), steps, show=show, unit="steps") as report,
-        watched() as stopping,
-    ):
-        for note in notes:
-            report.say(note)
-        saved = shown = time.monotonic()
-        before = int(place.step)
+    place = _resume(agent, states)
+
+    def save(place: Place) -> None:
+        agent.log.flush()
+        states.save(int(place.step), place, keep=2)
+
+    with going(f"dqn in {agent.world.name}", int(place.step), steps, show=show) as progress:
         while place.step < steps:
             place = agent.step(place)
-            now, made = time.monotonic(), int(place.step)
-            if made == steps or now - shown > 1.0:
-                speed = (made - before) / max(now - shown, 1e-9)
-                report.at(made, per_second=speed, note=_recent(agent.log, made))
-                shown, before = now, made
-            if stopping.signal or now - saved > SECONDS_PER_STATE:
-                agent.log.flush()
-                states.save(made, place, keep=2)
-                saved = now
-            if stopping.signal and made < steps:
-                report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                stopping.leave()
+            made = int(place.step)
+            progress.after(made, note=partial(_recent, agent.log, made), save=partial(save, place))
     agent.games.close()
 
 
-def _resume(agent: Agent, states: Checkpoints) -> tuple[Place, list[str]]:
+def _resume(agent: Agent, states: Checkpoints) -> Place:
     """The newest whole state. What the log holds beyond it is written over, with the same."""
     fresh = agent.start()
-    whole = [step for step in states.steps() if states.whole(step)]
-    if not whole:
-        return agent.begin(fresh, 0), []
-    stored = states.restore(whole[-1], fresh)
+    if (step := newest(states)) is None:
+        return agent.begin(fresh, 0)
+    stored = states.restore(step, fresh)
     place = stored._replace(learner=jax.tree.map(jnp.array, stored.learner))
     agent.catch_up(place)
-    return place, [f"Going on from step {whole[-1]:,}."]
+    return place
 
 
 def to_transitions(log: Log, world: EmulatedWorld, *, discount: float, seed: int) -> Transitions:

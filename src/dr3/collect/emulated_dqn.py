@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from dr3.collect.unfinished import check_schedule
 from dr3.data import DiscreteActions, Frames
 from dr3.data.batch import Batch
 from dr3.envs import EmulatedWorld
@@ -51,11 +52,7 @@ class AtariSchedule:
     """Steps over which that probability falls, in a line, from 1, once the warm-up is over."""
 
     def check(self) -> None:
-        for name in ("steps_per_update", "buffer", "warmup"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if not 0 <= self.epsilon <= 1:
-            raise UserError(f"epsilon is a probability, not {self.epsilon}.")
+        check_schedule(self, "steps_per_update", "buffer", "warmup", probability="epsilon")
 
     def epsilon_at(self, step: int) -> float:
         share = np.clip((step - self.warmup) / max(self.epsilon_steps, 1.0), 0.0, 1.0)

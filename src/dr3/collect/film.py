@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.envs import ATARI, GRIDWORLDS, MINATAR, make_world
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,15 +29,24 @@ class Film:
 
 
 def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
-    """One episode in a Gymnasium world that can be drawn.
+    """One episode in a world of `make_world` that can be drawn.
 
     `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
     `RUN@STEP` or `RUN@STEP:MEMBER`.
     """
-    env = _make(world)
-    observation, _ = env.reset(seed=seed)
+    compiled = (*GRIDWORLDS, *MINATAR, *ATARI)
+    env = None if world in compiled else make_world(world, render_mode="rgb_array")
+    if env is None or "rgb_array" not in env.metadata.get("render_modes", ()):
+        raise UserError(f"{world} cannot be drawn; mazes, the kitchen, the drawers and most Gymnasium worlds can.")
+    from gymnasium.error import DependencyNotInstalled
+
+    try:
+        observation, _ = env.reset(seed=seed)
+        frames = [np.asarray(env.render())]
+    except DependencyNotInstalled as error:
+        raise UserError(f"{world} cannot be drawn: {error}.") from None
     act = _policy(policy, world, env, seed)
-    frames, total, over = [np.asarray(env.render())], 0.0, False
+    total, over = 0.0, False
     while not over:
         observation, reward, terminal, cut, _ = env.step(act(observation))
         frames.append(np.asarray(env.render()))
@@ -62,24 +72,6 @@ def write_gif(path: str | Path, frames: Sequence[NDArray[np.uint8]], frames_per_
     first.save(path, save_all=True, append_images=rest, duration=[pause] * len(rest) + [1000], loop=0)
 
 
-def _make(world: str) -> gymnasium.Env:
-    try:
-        import gymnasium
-    except ModuleNotFoundError:
-        raise UserError(f"Playing in {world} needs Gymnasium: pip install 'dr3[envs]'.") from None
-    from dr3.envs.drawers_camera import draw_without_screen
-
-    draw_without_screen()
-    if world.startswith("drawers/"):
-        from dr3.envs.drawers import DrawersEnv
-
-        return DrawersEnv(world, render_mode="rgb_array")
-    try:
-        return gymnasium.make(world, render_mode="rgb_array")
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        raise UserError(f"There is no world {world!r} that can be drawn ({error}).") from None
-
-
 def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     if policy == "random":
         env.action_space.seed(seed)
@@ -88,12 +80,15 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
         return _scripted(world, env, seed)
     from dr3.training import Runs
     from dr3.training.evaluation import Policy
+    from dr3.training.side_by_side import COPIES, fitting
     from dr3.training.start import Start
 
     start = Start.read(policy)
     runs = Runs(start.run)
     learned = Policy(runs.members[start.member].method, start.critic, runs.spec.observation_shape)
-    return lambda observation: learned(np.asarray(observation)[None])[0]
+    fit = fitting(env)
+    # As many rows as an evaluation gives it, of which one counts: so it is the very episode that was evaluated.
+    return lambda observation: fit(learned(np.repeat(np.asarray(observation)[None], COPIES, axis=0)))[0]
 
 
 def _scripted(world: str, env: Any, seed: int) -> Act:
@@ -103,5 +98,5 @@ def _scripted(world: str, env: Any, seed: int) -> Act:
     from dr3.collect.drawers_skills import solve
 
     random = np.random.default_rng(seed)
-    script = solve(world, env.scene, random)
+    script = solve(world, env.unwrapped.scene, random)
     return lambda observation: act(script, random)

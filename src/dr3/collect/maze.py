@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect.unfinished import begin_or_continue, check_target
+from dr3.collect.going import going
+from dr3.collect.unfinished import begin_or_continue, check_table, check_target
 from dr3.data import Transitions, assemble, write
-from dr3.data.convert import ENDINGS
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
-from dr3.training.interruption import watched
-from dr3.training.progress import reporter
 
 Kind = Literal["play", "diverse"]
 # (observation, the waypoint as seen from the body) -> an action
@@ -34,7 +31,6 @@ PLACES: dict[str, tuple[Cell, ...]] = {
 }
 NOISE = 0.5  # standard deviation of what is added to each action, as in D4RL's Maze2D
 ARRIVED = 0.25  # of a cell's width
-SECONDS_PER_PART = 30.0
 
 
 class Rows(NamedTuple):
@@ -78,8 +74,7 @@ def collect_maze(
         raise UserError(f"The kind of maze data is play or diverse, not {kind!r}.")
     if env.startswith("antmaze/") and steer is None:
         raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
-    if path.suffix not in ENDINGS:
-        raise UserError(f"{path}: maze data is written as {' or '.join(ENDINGS)}; give the file such an ending.")
+    check_table(path)
     if steps < 2 or noise < 0:
         raise UserError(f"steps must be at least 2 and noise at least 0, not {steps} and {noise}.")
     check_target(path)
@@ -101,24 +96,12 @@ def _collect(
     done = _parts(folder)
     made = sum(len(rows.rewards) for rows in done)
     world: Any = make_world(env)
-    with reporter(f"{kind} in {env}", made, steps, show=show, unit="steps") as report, watched() as asked:
-        if done:
-            report.say(f"Going on from step {made:,}.")
-        fresh: list[Rows] = []
-        began = saved = time.monotonic()
-        before = made
+    with going(f"{kind} in {env}", made, steps, show=show) as progress:
         while made < steps:
-            fresh.append(_episode(world, kind, (seed, len(done) + len(fresh)), noise, steer))
-            made += len(fresh[-1].rewards)
-            now = time.monotonic()
-            report.at(min(made, steps), per_second=(made - before) / max(now - began, 1e-9), note="")
-            if asked.signal or now - saved > SECONDS_PER_PART:
-                _save(folder, len(done), fresh)
-                done, fresh, saved = done + fresh, [], now
-            if asked.signal and made < steps:
-                report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                asked.leave()
-    return done + fresh
+            done.append(_episode(world, kind, (seed, len(done)), noise, steer))
+            made += len(done[-1].rewards)
+            progress.after(made, note=str, save=partial(_save, folder, done))
+    return done
 
 
 def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, steer: Steer) -> Rows:
@@ -188,15 +171,17 @@ def _table(parts: list[Rows], steps: int, name: str, env: str) -> Transitions:
     return assemble(columns, source=name, name=name)
 
 
-def _save(folder: Path, first: int, episodes: list[Rows]) -> None:
-    """Episodes as one file, named by the number of the first and of the one after the last."""
-    path = folder / f"{first:08d}-{first + len(episodes):08d}.npz"
-    unfinished = path.with_suffix(".tmp")
+def _save(folder: Path, episodes: list[Rows]) -> None:
+    """The episodes that no file has yet as one file, named by the number of the first and of the one after the last."""
+    first = max((int(path.stem.partition("-")[2]) for path in folder.glob("*.npz")), default=0)
+    fresh = episodes[first:]
     columns: dict[str, Any] = {
-        field: np.concatenate([getattr(rows, field) for rows in episodes]) for field in Rows._fields
+        field: np.concatenate([getattr(rows, field) for rows in fresh]) for field in Rows._fields
     }
+    path = folder / f"{first:08d}-{len(episodes):08d}.npz"
+    unfinished = path.with_suffix(".tmp")
     with unfinished.open("wb") as file:
-        np.savez(file, **columns, lengths=np.array([len(rows.rewards) for rows in episodes]))
+        np.savez(file, **columns, lengths=np.array([len(rows.rewards) for rows in fresh]))
     unfinished.replace(path)
 
 

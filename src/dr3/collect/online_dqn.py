@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dr3.collect.unfinished import check_schedule
 from dr3.data.batch import Batch
 from dr3.data.frames import Frames
 from dr3.data.transitions import DiscreteActions
@@ -56,17 +57,13 @@ class Schedule:
     """Steps after which an episode that is not over is cut: a time-out."""
 
     def check(self) -> None:
-        for name in ("environments", "steps_per_update", "buffer", "limit"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        check_schedule(self, "environments", "steps_per_update", "buffer", "limit", probability="epsilon")
         if self.environments % self.steps_per_update:
             raise UserError(
                 f"steps_per_update is {self.steps_per_update}, which does not divide environments, {self.environments}."
             )
         if self.buffer < self.environments:
             raise UserError(f"buffer is {self.buffer}, less than one step of {self.environments} environments.")
-        if not 0 <= self.epsilon <= 1:
-            raise UserError(f"epsilon is a probability, not {self.epsilon}.")
 
 
 class Log(NamedTuple):

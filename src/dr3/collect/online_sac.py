@@ -16,8 +16,8 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
+from dr3.collect.unfinished import check_schedule
 from dr3.data.batch import Batch
-from dr3.errors import UserError
 from dr3.methods import SAC
 from dr3.methods.continuous import Learner
 from dr3.networks import GaussianPolicy
@@ -41,9 +41,7 @@ class Schedule:
     """Steps that are made with one policy before the updates that are due for them."""
 
     def check(self) -> None:
-        for name in ("warmup", "steps_per_update", "block"):
-            if getattr(self, name) < 1:
-                raise UserError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        check_schedule(self, "warmup", "steps_per_update", "block")
 
     def updates_after(self, steps: int) -> int:
         """Gradient steps that are due once so many steps have been made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dr3.collect.going import going, newest
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
 from dr3.collect.unfinished import begin_or_continue, check_online
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
@@ -20,11 +22,8 @@ from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import DQN
 from dr3.training.checkpoints import Checkpoints
-from dr3.training.interruption import watched
-from dr3.training.progress import reporter
 
 SECONDS_PER_CHUNK = 2.0
-SECONDS_PER_STATE = 60.0
 
 
 def collect_dqn(
@@ -82,42 +81,25 @@ def _run(
     states = Checkpoints(folder)
     traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
     now = start(traced, number, world=world, length=length, schedule=schedule)
-    now, notes = _resume(states, asked, now)
-    copies, made = schedule.environments, int(now.time)
-    with reporter(f"dqn in {world.name}", made * copies, length * copies, show=show, unit="steps") as report:
-        for note in notes:
-            report.say(note)
-        with watched() as stopping:
-            saved, chunk = time.monotonic(), 64
-            while made < length:
-                began, before = time.monotonic(), made
-                made = min(length, made + chunk)
-                now = jax.block_until_ready(
-                    advance(traced, number, now, jnp.int32(made), world=world, schedule=schedule)
-                )
-                seconds = time.monotonic() - began
-                speed = (made - before) * copies / max(seconds, 1e-9)
-                report.at(made * copies, per_second=speed, note=_recent(now, made))
-                if stopping.signal or time.monotonic() - saved > SECONDS_PER_STATE:
-                    states.save(made, now, keep=1)
-                    saved = time.monotonic()
-                if stopping.signal and made < length:
-                    report.say(
-                        f"Stopped after {made * copies:,} steps, all saved; the same command goes on from there."
-                    )
-                    stopping.leave()
-                chunk = int(np.clip(chunk * SECONDS_PER_CHUNK / max(seconds, 1e-9), max(1, chunk // 4), 4 * chunk))
+    now = _resume(states, asked, now)
+    copies, made, chunk = schedule.environments, int(now.time), 64
+    with going(f"dqn in {world.name}", made * copies, length * copies, show=show) as progress:
+        while made < length:
+            began = time.monotonic()
+            made = min(length, made + chunk)
+            now = jax.block_until_ready(advance(traced, number, now, jnp.int32(made), world=world, schedule=schedule))
+            seconds = time.monotonic() - began
+            save = partial(states.save, made, now, keep=1)
+            progress.after(made * copies, note=partial(_recent, now, made), save=save)
+            chunk = int(np.clip(chunk * SECONDS_PER_CHUNK / max(seconds, 1e-9), max(1, chunk // 4), 4 * chunk))
     return now
 
 
-def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
+def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> Collection:
     """The newest whole state beside the file, if it is of the same collection."""
     begin_or_continue(states.folder, asked)
-    whole = [step for step in states.steps() if states.whole(step)]
-    if not whole:
-        return fresh, []
-    now = jax.tree.map(jnp.array, states.restore(whole[-1], fresh))
-    return now, [f"Going on from step {whole[-1] * fresh.log.actions.shape[1]:,}."]
+    step = newest(states)
+    return fresh if step is None else jax.tree.map(jnp.array, states.restore(step, fresh))
 
 
 def to_transitions(now: Collection, world: CompiledWorld, *, steps: int, discount: float, seed: int) -> Transitions:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,19 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
+from dr3.collect.going import going, newest
 from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
-from dr3.collect.unfinished import begin_or_continue, check_online
-from dr3.data import Transitions, write_npz
+from dr3.collect.unfinished import begin_or_continue, check_online, check_table, check_target
+from dr3.data import Transitions, write
 from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import SAC, Spec
 from dr3.training.checkpoints import Checkpoints
-from dr3.training.interruption import watched
 from dr3.training.loop import begin
-from dr3.training.progress import reporter
 
-SECONDS_PER_STATE = 60.0
 SNAPSHOTS = 20  # policies kept on the way, of which the cuts take theirs
 RECENT = 10  # episodes whose mean return says how good the agent is
 
@@ -57,14 +55,20 @@ def collect_sac(
 ) -> Transitions:
     """Train a SAC online for `steps` steps in a Gymnasium world and write its whole replay ("full-replay") to `out`.
 
-    `cuts` of D4RL's kind are written beside it, as OUT-medium.npz and so on: see `dr3.collect.cuts`.
+    `out` is an .npz file, or an .hdf5 file in D4RL's layout. `cuts` of D4RL's kind are written beside it in the same
+    format, as OUT-medium.hdf5 and so on: see `dr3.collect.cuts`.
 
     What was seen so far is kept beside `out` while it runs, as it was at the end of an episode. Ctrl-C or SIGTERM waits
     for one, saves and stops; the same call goes on from there, and a run that was stopped or killed ends with the same
     files as one that was not. A file that is there already is not written over.
     """
     path = Path(out)
+    folder = path.with_name(f"{path.name}.unfinished")
+    files = {cut: path.with_name(f"{path.stem}-{cut}{path.suffix}") for cut in cuts}
     _check(path, steps, seed, method, schedule, cuts, cut_steps)
+    if not folder.exists():  # else what is there is of this collection: it was killed between two files
+        for file in files.values():
+            check_target(file)
     world = World(env, seed)
     asked = {
         "world": env,
@@ -73,15 +77,13 @@ def collect_sac(
         "method": to_json(method),
         "schedule": dataclasses.asdict(schedule),
     }
-    folder = path.with_name(f"{path.name}.unfinished")
     now = _run(folder, asked, world, steps, seed, method, schedule, progress)
     columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
     table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
-    for cut in cuts:
-        file = path.with_name(f"{path.stem}-{cut}.npz")
+    for cut, file in files.items():
         if not file.exists():
-            write_npz(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
-    write_npz(path, table)
+            write(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
+    write(path, table)
     world.close()
     shutil.rmtree(folder)
     return table
@@ -92,8 +94,7 @@ def _check(
 ) -> None:
     schedule.check()
     check_online(path, steps=steps, seed=seed, method=method)
-    if path.suffix != ".npz":
-        raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
+    check_table(path)
     if cut_steps < 1:
         raise UserError(f"cut_steps must be at least 1, not {cut_steps}.")
     for cut in cuts:
@@ -113,26 +114,13 @@ def _run(
 ) -> Collection:
     states = Checkpoints(folder)
     traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
-    now, notes = _resume(states, asked, _start(traced, number, world, steps, schedule))
+    now = _resume(states, asked, _start(traced, number, world, steps, schedule))
     block = Rows.empty(schedule.block, world.size, world.actions.size)
-    with reporter(f"sac in {world.name}", int(now.made), steps, show=show, unit="steps") as report:
-        for note in notes:
-            report.say(note)
-        with watched() as stopping:
-            saved, told = time.monotonic(), (time.monotonic(), int(now.made))
-            while now.made < steps:
-                now = _one_episode(now, traced, number, world, block, steps, schedule)
-                made, clock = int(now.made), time.monotonic()
-                speed = (made - told[1]) / max(clock - told[0], 1e-9)
-                report.at(made, per_second=speed, note=_recent(now.returns))
-                if clock - told[0] > 5:
-                    told = (clock, made)
-                if stopping.signal or clock - saved > SECONDS_PER_STATE:
-                    states.save(made, now, keep=1)
-                    saved = time.monotonic()
-                if stopping.signal and made < steps:
-                    report.say(f"Stopped after {made:,} steps, all saved; the same command goes on from there.")
-                    stopping.leave()
+    with going(f"sac in {world.name}", int(now.made), steps, show=show) as progress:
+        while now.made < steps:
+            now = _one_episode(now, traced, number, world, block, steps, schedule)
+            made = int(now.made)
+            progress.after(made, note=partial(_recent, now.returns), save=partial(states.save, made, now, keep=1))
     return now
 
 
@@ -176,15 +164,14 @@ def _one_episode(
     )
 
 
-def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> tuple[Collection, list[str]]:
+def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> Collection:
     """The newest whole state beside the file, if it is of the same collection."""
     begin_or_continue(states.folder, asked)
-    whole = [step for step in states.steps() if states.whole(step)]
-    if not whole:
-        return fresh, []
-    kept: Collection = states.restore(whole[-1], fresh)
+    if (step := newest(states)) is None:
+        return fresh
+    kept: Collection = states.restore(step, fresh)
     learner, replay = jax.tree.map(jnp.array, (kept.learner, kept.replay))
-    return kept._replace(learner=learner, replay=replay), [f"Going on from step {whole[-1]:,}."]
+    return kept._replace(learner=learner, replay=replay)
 
 
 def _recent(returns: NDArray[np.float64]) -> str:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dr3.data.convert import ENDINGS
+from dr3.data.d4rl import hdf5
 from dr3.errors import UserError
 from dr3.methods import DQN, SAC
 from dr3.training.member import check_seed
@@ -33,6 +35,23 @@ def check_target(path: Path) -> None:
         raise UserError(f"{path} is there already; remove it or choose another name.")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
+
+
+def check_table(path: Path) -> None:
+    """A name that says in which format a table is to be written, one that can be written here."""
+    if path.suffix not in ENDINGS:
+        raise UserError(f"{path}: data is written as {' or '.join(ENDINGS)}; give the file such an ending.")
+    if ENDINGS[path.suffix] == "d4rl":
+        hdf5(str(path))  # hours later it would be too late to miss it
+
+
+def check_schedule(schedule: Any, *counts: str, probability: str | None = None) -> None:
+    """Fields of a schedule that are numbers of something, and one that is a probability."""
+    for name in counts:
+        if getattr(schedule, name) < 1:
+            raise UserError(f"{name} must be at least 1, not {getattr(schedule, name)}.")
+    if probability is not None and not 0 <= getattr(schedule, probability) <= 1:
+        raise UserError(f"{probability} is a probability, not {getattr(schedule, probability)}.")
 
 
 def check_online(path: Path, *, steps: int, seed: int, method: DQN | SAC) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.checks import Columns, Thresholds, signs
+from dr3.diagnostics.checks import Columns, Thresholds, signs, unhealthy_at
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
@@ -19,7 +19,7 @@ from dr3.training import Runs
 
 @dataclass(frozen=True)
 class Verdict:
-    """One thing that is wrong with a critic now."""
+    """One thing that is wrong with a critic now, or worth a note."""
 
     name: str
     since: int  # the first step from which it has held at every checkpoint
@@ -33,11 +33,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class MemberHealth:
-    """The verdicts on one member at its last checkpoint, the gravest first."""
+    """The verdicts on one member at its last checkpoint, the gravest first, and what is only noted."""
 
     label: str
     verdicts: list[Verdict]
-    unhealthy: NDArray[np.bool_] = field(repr=False)  # (T,) whether any sign showed, at each checkpoint
+    notes: list[Verdict]
+    unhealthy: NDArray[np.bool_] = field(repr=False)  # (T,) whether any sign showed, at each checkpoint; notes are none
 
     @property
     def healthy(self) -> bool:
@@ -46,7 +47,8 @@ class MemberHealth:
     def __str__(self) -> str:
         lines = [str(verdict) for verdict in self.verdicts] or ["Healthy: none of the signs shows."]
         advice = {verdict.advice: None for verdict in self.verdicts}  # each once, in order
-        return "\n".join(f"  {line}" for line in (*lines, *advice))
+        notes = [f"Note, no sign of ill health by itself: {note}" for note in self.notes]
+        return "\n".join(f"  {line}" for line in (*lines, *advice, *notes))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,12 @@ class Health:
             "step": int(self.measurements.steps[-1]),
             "probe_rows": self.measurements.rows,
             "members": [
-                {"member": one.label, "healthy": one.healthy, "verdicts": [_plain(asdict(v)) for v in one.verdicts]}
+                {
+                    "member": one.label,
+                    "healthy": one.healthy,
+                    "verdicts": [_plain(asdict(verdict)) for verdict in one.verdicts],
+                    "notes": [_plain(asdict(note)) for note in one.notes],
+                }
                 for one in self.members
             ],
             "thresholds": asdict(self.thresholds),
@@ -108,30 +115,30 @@ def judge(
     """The verdicts on each member, given as its label, its regularizer, and the step at which it was frozen, if any."""
     judged = []
     for number, (label, regularizer, frozen) in enumerate(members):
-        verdicts, unhealthy = judge_member(measured.steps, measured.of(number), thresholds, regularizer)
+        member = judge_member(label, measured.steps, measured.of(number), thresholds, regularizer)
         if frozen is not None:
-            advice = _advice("divergence", measured.steps, unhealthy, regularizer)
+            advice = _advice("divergence", measured.steps, member.unhealthy, regularizer)
             sentence = "The loss or the weights were no longer finite, and training stopped: divergence."
-            verdicts.insert(0, Verdict("not finite", frozen, sentence, {"step": frozen}, advice))
-        judged.append(MemberHealth(label, verdicts, unhealthy))
+            member.verdicts.insert(0, Verdict("not finite", frozen, sentence, {"step": frozen}, advice))
+        judged.append(member)
     return Health(judged, measured, thresholds)
 
 
 def judge_member(
-    steps: NDArray[np.int64], of: Columns, thresholds: Thresholds, regularizer: Regularizer | None = None
-) -> tuple[list[Verdict], NDArray[np.bool_]]:
+    label: str, steps: NDArray[np.int64], of: Columns, thresholds: Thresholds, regularizer: Regularizer | None = None
+) -> MemberHealth:
     """The signs that show at the last checkpoint, and at which checkpoints any showed."""
     found = signs(steps, of, thresholds)
-    unhealthy = np.any([sign.holds for sign in found], axis=0)
+    judged = MemberHealth(label, [], [], unhealthy_at(found))
     last = len(steps) - 1
-    verdicts = []
     for sign in found:
         if sign.holds[last]:
             absent = np.flatnonzero(~sign.holds)
             start = int(absent[-1]) + 1 if len(absent) else 0
-            advice = _advice(sign.name, steps, unhealthy, regularizer)
-            verdicts.append(Verdict(sign.name, int(steps[start]), sign.sentence(last), sign.evidence(last), advice))
-    return verdicts, unhealthy
+            advice = "" if sign.note else _advice(sign.name, steps, judged.unhealthy, regularizer)
+            verdict = Verdict(sign.name, int(steps[start]), sign.sentence(last), sign.evidence(last), advice)
+            (judged.notes if sign.note else judged.verdicts).append(verdict)
+    return judged
 
 
 def label_of(runs: Runs, number: int) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.checks import Thresholds, co_adaptation, signs
+from dr3.diagnostics.checks import Thresholds, co_adaptation, signs, unhealthy_at
 from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import Measurements, measure, training_data
@@ -84,7 +84,7 @@ def scores_of(
 ) -> dict[str, Floats]:
     """What each rule thinks of each checkpoint: {rule: (members, T)}. Measured once for all rules.
 
-    `gradients` as in `measure`: without them `healthy` goes by the last layer's spectrum.
+    `gradients` as in `measure`: without them `healthy` knows nothing of the spectrum.
     """
     for rule in rules:
         protocol_of(rule)
@@ -146,7 +146,7 @@ def _healthy(measured: Measurements) -> Floats:
     for number in range(_members(measured)):
         found = signs(measured.steps, measured.of(number), Thresholds())
         # Unlike the turning point of the dot products, a sign can pass: the latest checkpoint without any is taken.
-        rows.append(np.where(np.any([sign.holds for sign in found], axis=0), -measured.steps, measured.steps))
+        rows.append(np.where(unhealthy_at(found), -measured.steps, measured.steps))
     return np.stack(rows).astype(np.float64)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.checks import Thresholds, signs
+from dr3.diagnostics.checks import Thresholds, signs, unhealthy_at
 from dr3.diagnostics.measure import measure
 from dr3.diagnostics.selection import best, scores_of
 from dr3.errors import UserError
@@ -69,7 +69,7 @@ def trials(
     made = []
     for number, member in enumerate(runs.members):
         of = measured.of(number)
-        shown = {sign.name: sign.holds for sign in signs(measured.steps, of, Thresholds())}
+        found = signs(measured.steps, of, Thresholds())
         made.append(
             Trial(
                 task=runs.config["data"]["world"] or runs.config["data"]["name"],
@@ -77,8 +77,8 @@ def trials(
                 steps=measured.steps,
                 returns=runs.evaluations[RETURN][number, places],
                 scores={rule: values[number] for rule, values in scores.items()},
-                unhealthy=np.any(list(shown.values()), axis=0),
-                shown=shown,
+                unhealthy=unhealthy_at(found),
+                shown={sign.name: sign.holds for sign in found},
             )
         )
     return [trial for trial in made if np.isfinite(trial.returns).all()]
@@ -99,7 +99,8 @@ class Outcomes:
 def outcomes(of: Sequence[Trial]) -> dict[str, Outcomes]:
     """After the first checkpoint of a member that showed a sign, any or each by name; and after all that showed none.
 
-    The last is what would have happened anyway: a sign is worth something only where its share is larger.
+    The last is what would have happened anyway: a sign is worth something only where its share is larger. What is only
+    a note (`Sign.note`) is shown by its name, and counts as none.
     """
     first = {"any sign": lambda trial: _first(trial.unhealthy)}
     for name in of[0].shown:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import weakref
 from importlib import import_module
 from typing import Any
@@ -17,14 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.envs.screen import draw_without_screen
 from dr3.errors import UserError
-
-
-def draw_without_screen() -> None:
-    """Choose EGL where there is neither a screen nor a choice. Before mujoco is first imported, for all worlds."""
-    if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        os.environ.setdefault("MUJOCO_GL", "egl")
-
 
 draw_without_screen()
 

@@ -23,11 +23,12 @@ class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
     Observations, 60 numbers: 9 joints, 21 positions of objects, and 30 of the goal (zero where nothing is to be done).
     """
 
-    def __init__(self, kind: str) -> None:
-        self.tasks = KITCHEN_TASKS[kind]
+    def __init__(self, kind: str, render_mode: str | None = None) -> None:
+        self.tasks, self.render_mode = KITCHEN_TASKS[kind], render_mode
         self.simulator = cast(Any, KitchenEnv)(  # its unused methods are abstract
-            tasks_to_complete=list(self.tasks)
+            tasks_to_complete=list(self.tasks), render_mode=render_mode
         )
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": self.simulator.metadata["render_fps"]}
         self.action_space = self.simulator.action_space
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (60,), np.float32)
         self.goal = np.zeros(30)
@@ -45,6 +46,9 @@ class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
         seen, reward, done, cut, _ = self.simulator.step(action)
         return self._observe(seen), float(reward), bool(done), bool(cut), {"success": bool(done)}
 
+    def render(self) -> NDArray[np.uint8]:
+        return self.simulator.render()
+
     def close(self) -> None:
         self.simulator.close()
 
@@ -53,5 +57,5 @@ class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
         return np.concatenate([numbers[ROBOT], numbers[OBJECTS], self.goal]).astype(np.float32)
 
 
-def kitchen_world(kind: str, limit: int) -> gymnasium.Env:
-    return gymnasium.wrappers.TimeLimit(KitchenWorld(kind), limit)
+def kitchen_world(kind: str, limit: int, render_mode: str | None = None) -> gymnasium.Env:
+    return gymnasium.wrappers.TimeLimit(KitchenWorld(kind, render_mode), limit)

@@ -28,11 +28,11 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     another cell.
     """
 
-    def __init__(self, maze: Maze, body: str) -> None:
-        self.maze, self.body = maze, body
+    def __init__(self, maze: Maze, body: str, render_mode: str | None = None) -> None:
+        self.maze, self.body, self.render_mode = maze, body, render_mode
         # gymnasium-robotics lets y fall with the row: upside down, it grows, and files of D4RL fit.
         upside_down = [[int(letter == "#") for letter in row] for row in reversed(maze.layout)]
-        options: dict[str, Any] = {"maze_map": upside_down, "continuing_task": False}
+        options: dict[str, Any] = {"maze_map": upside_down, "continuing_task": False, "render_mode": render_mode}
         if body == "ant":
             self.simulator: Any = AntMazeEnv(**options, include_cfrc_ext_in_observation=False)
             self.simulator.ant_env._reset_noise_scale = ANT_NOISE  # no argument reaches it
@@ -44,6 +44,7 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         self.scale = float(self.simulator.maze.maze_size_scaling)
         self.origin = self._place_in_simulator(maze.start)
         self.goal = self.place(maze.goal)
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": 10 if body == "ant" else 50}
         self.action_space = self.simulator.action_space
         observed = 29 if body == "ant" else 4
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (observed,), np.float32)
@@ -69,6 +70,9 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         observation = self._observe(self.simulator.step(action)[0])
         reached = self._reached(observation)
         return observation, float(reached), reached, False, {"success": reached}
+
+    def render(self) -> NDArray[np.uint8]:
+        return self.simulator.render()
 
     def close(self) -> None:
         self.simulator.close()
@@ -104,8 +108,8 @@ def _as_in_d4rl(model: Any) -> None:
     model.geom_solimp[:, :3] = 0.8, 0.8, 0.01  # how soft contacts are
 
 
-def maze_world(name: str, limit: int) -> gymnasium.Env:
+def maze_world(name: str, limit: int, render_mode: str | None = None) -> gymnasium.Env:
     """`antmaze/medium-play`, `pointmaze/large`: the kind of data (play, diverse) makes no difference to the world."""
     body, _, layout = name.partition("/")
-    world = MazeWorld(MAZES[layout.split("-")[0]], body.removesuffix("maze"))
+    world = MazeWorld(MAZES[layout.split("-")[0]], body.removesuffix("maze"), render_mode)
     return gymnasium.wrappers.TimeLimit(world, limit)

@@ -16,6 +16,7 @@ from dr3.envs.gridworld import GRIDWORLDS
 from dr3.envs.mazes import MAZES
 from dr3.envs.minatar import MINATAR
 from dr3.envs.observing import flatten, limits
+from dr3.envs.screen import draw_without_screen
 from dr3.envs.tasks import TASKS, find_task
 from dr3.errors import UserError
 
@@ -28,11 +29,14 @@ WORLDS = (*(task.world for task in TASKS.values()), "Ant-v5", *POINT_MAZES)
 _ROBOTICS = ("antmaze/", "pointmaze/", "kitchen/", "AntMaze_", "PointMaze_", "FrankaKitchen-")
 
 
-def make_world(name: str) -> gymnasium.Env:
+def make_world(name: str, *, render_mode: str | None = None) -> gymnasium.Env:
     """One of `WORLDS`, or a Gymnasium id, also with arguments: `FrankaKitchen-v1{"tasks_to_complete": ["kettle"]}`.
 
-    Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as.
+    Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as. With
+    render_mode="rgb_array" it can be drawn, as an array, also where there is no screen.
     """
+    if render_mode is not None:
+        draw_without_screen()
     gymnasium = _import("gymnasium", name, "envs")
     if name.startswith(_ROBOTICS):
         with contextlib.redirect_stderr(io.StringIO()):  # it greets whoever imports it with news about other worlds
@@ -40,22 +44,22 @@ def make_world(name: str) -> gymnasium.Env:
     with warnings.catch_warnings():
         # That a newer version of a world exists is no news: the one that is named is the one the data came from.
         warnings.simplefilter("ignore")
-        return _flat(_make(gymnasium, name))
+        return _flat(_make(gymnasium, name, render_mode))
 
 
-def _make(gymnasium: Any, name: str) -> gymnasium.Env:
+def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
     kind, _, rest = name.partition("/")
     if name in WORLDS and kind in ("antmaze", "pointmaze"):
         from dr3.envs.maze_worlds import POINT_LIMITS, maze_world
 
         task = find_task(name)
-        return maze_world(name, POINT_LIMITS[rest] if task is None else task.limit)
+        return maze_world(name, POINT_LIMITS[rest] if task is None else task.limit, render_mode)
     if name in WORLDS and kind == "kitchen":
         from dr3.envs.kitchen import kitchen_world
 
-        return kitchen_world(rest, TASKS[f"kitchen-{rest}"].limit)
+        return kitchen_world(rest, TASKS[f"kitchen-{rest}"].limit, render_mode)
     if name == "ant/d4rl":
-        return _ant_of_d4rl(gymnasium)
+        return _ant_of_d4rl(gymnasium, render_mode)
     if kind == "drawers":
         _import("mujoco", name, "mujoco")
         from dr3.envs.drawers import register_drawers
@@ -64,7 +68,7 @@ def _make(gymnasium: Any, name: str) -> gymnasium.Env:
     identity, brace, arguments = name.partition("{")
     try:
         settings = json.loads(brace + arguments) if brace else {}
-        return gymnasium.make(identity, disable_env_checker=True, **settings)
+        return gymnasium.make(identity, disable_env_checker=True, render_mode=render_mode, **settings)
     except json.JSONDecodeError:
         raise UserError(f"What follows the name of the world {identity!r} is no JSON object: {arguments!r}.") from None
     except gymnasium.error.DependencyNotInstalled:
@@ -74,10 +78,14 @@ def _make(gymnasium: Any, name: str) -> gymnasium.Env:
         raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
 
 
-def _ant_of_d4rl(gymnasium: Any) -> gymnasium.Env:
+def _ant_of_d4rl(gymnasium: Any, render_mode: str | None) -> gymnasium.Env:
     """Ant with the 111 numbers of D4RL's files: the last 84, contact forces, were always zero in their simulator."""
     world = gymnasium.make(
-        "Ant-v5", disable_env_checker=True, include_cfrc_ext_in_observation=False, contact_cost_weight=0
+        "Ant-v5",
+        disable_env_checker=True,
+        render_mode=render_mode,
+        include_cfrc_ext_in_observation=False,
+        contact_cost_weight=0,
     )
     space = gymnasium.spaces.Box(-np.inf, np.inf, (111,), np.float32)
     return gymnasium.wrappers.TransformObservation(world, lambda seen: np.append(seen, np.zeros(84)), space)

@@ -1,4 +1,5 @@
-"""The doctor's measurements of a run, each checkpoint measured once: a run that goes on only adds new ones."""
+"""The doctor's measurements of a run, each checkpoint measured once: a run that goes on only adds new ones, and a
+report that is written again none."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics import Health, Measurements, measure
 from dr3.diagnostics.health import judge_runs
 from dr3.diagnostics.measure import training_data
+from dr3.reports.kept import Kept
 from dr3.training import Runs
 
 
@@ -34,11 +36,16 @@ class Checkup:
         return [step for step in runs.checkpoints if step not in self._measured]
 
     def measure(self, runs: Runs, step: int) -> None:
-        """Measure every member at one checkpoint. UserError where the data cannot be had."""
+        """Measure every member at one checkpoint, or recall it. UserError where data are needed and cannot be had."""
         self._notice(runs)
-        if self._data is None:
+        kept = Kept(runs, step, gradients=self.gradients)
+        found = kept.read()
+        if self._data is None and (found is None or self._given is not None):
             self._data = training_data(runs, self._given)
-        self._measured[step] = measure(runs, self._data, steps=[step], gradients=self.gradients)
+        if found is None:
+            found = measure(runs, self._data, steps=[step], gradients=self.gradients)
+            kept.write(found)
+        self._measured[step] = found
 
     def health(self, runs: Runs) -> Health | None:
         """The verdicts at the last checkpoint that was measured; None before there is one."""

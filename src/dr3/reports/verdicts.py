@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dr3.diagnostics.health import MemberHealth, Verdict
 from dr3.reports.content import Reading
@@ -62,16 +62,17 @@ def _card(number: int, group: Group, readings: Sequence[Reading]) -> Html:
         badge = tag("span", "no verdict", class_="badge")
     colour = colour_class(number).partition(" ")[2]
     heading = tag("header", tag("h3", tag("span", class_=f"swatch {colour}"), group.name), badge)
-    body = [_verdict(name, found) for name, found in _by_name(members).items()]
+    body = [_verdict(name, found) for name, found in _by_name((seed, one.verdicts) for seed, one in members).items()]
     if members and not ill:
         body = [tag("p", "None of the signs shows.", class_="soft")]
+    body += [_note(name, found) for name, found in _by_name((seed, one.notes) for seed, one in members).items()]
     return tag("article", heading, *body, _each(number, members) if ill else None, class_="card")
 
 
-def _by_name(members: Sequence[tuple[int, MemberHealth]]) -> dict[str, list[tuple[int, Verdict]]]:
+def _by_name(said: Iterable[tuple[int, Sequence[Verdict]]]) -> dict[str, list[tuple[int, Verdict]]]:
     found: dict[str, list[tuple[int, Verdict]]] = {}
-    for seed, member in members:
-        for verdict in member.verdicts:
+    for seed, verdicts in said:
+        for verdict in verdicts:
             found.setdefault(verdict.name, []).append((seed, verdict))
     return found
 
@@ -89,6 +90,12 @@ def _verdict(name: str, found: Sequence[tuple[int, Verdict]]) -> Html:
         tag("p", first.advice),
         class_="verdict",
     )
+
+
+def _note(name: str, found: Sequence[tuple[int, Verdict]]) -> Html:
+    """What is measured and judges nothing, in the words of the first seed."""
+    seeds = f"seed{'s' if len(found) > 1 else ''} {', '.join(str(seed) for seed, _ in found)}"
+    return tag("p", f"Note ({name}, {seeds}), no sign of ill health by itself: {found[0][1].sentence}", class_="soft")
 
 
 def _each(number: int, members: Sequence[tuple[int, MemberHealth]]) -> Html:

@@ -72,7 +72,7 @@ def play_side_by_side(
     for copy in copies:
         copy.begin(next(waiting))
     rows = np.repeat(np.asarray(copies[0].observation)[None], COPIES, axis=0)
-    fit = _fit(copies[0].world)
+    fit = fitting(copies[0].world)
     threads = min(available_cores(), len(copies)) if _threads_pay(copies[0].world) else 1
     with ThreadPoolExecutor(threads) as pool:
         step_all = map if threads == 1 else pool.map
@@ -97,7 +97,7 @@ def _worlds(name: str, count: int) -> list[gymnasium.Env]:
     return [make_world(name) for _ in range(count)]
 
 
-def _fit(world: gymnasium.Env) -> Callable[[NDArray[Any]], Any]:
+def fitting(world: gymnasium.Env) -> Callable[[NDArray[Any]], Any]:
     """From the policy's numbers to the world's actions: inside the bounds of a box, integers of a discrete space."""
     space: Any = world.action_space
     if hasattr(space, "low"):

@@ -1,0 +1,62 @@
+"""Measurements that stay in the run folder, each under a key that holds all it depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+import dr3
+from dr3.data.columns import written_whole
+from dr3.diagnostics import Measurements
+from dr3.training import Runs
+from dr3.training.folder import PACKAGES
+
+
+class Kept:
+    """What was measured of one checkpoint as it is now: its file in the run folder, and the key that it must have.
+
+    The key is of the weights, who learned them from what, the settings, and the code that measures.
+    """
+
+    def __init__(self, runs: Runs, step: int, *, gradients: bool) -> None:
+        self.step = step
+        self.path = runs.path / "measurements" / f"{step:09d}{'' if gradients else '-last-layer'}.npz"
+        told = [runs.config["members"], runs.config["data"], gradients, _code()]
+        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
+        digest.update(runs.folder.checkpoints.path(step).read_bytes())
+        self.key = digest.hexdigest()
+
+    def read(self) -> Measurements | None:
+        """None where nothing was measured, or something else."""
+        try:
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                if str(stored["key"]) != self.key:
+                    return None
+                columns = dict(zip(stored["names"].tolist(), stored["values"], strict=True))
+                return Measurements(np.array([self.step], np.int64), columns, int(stored["rows"]))
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):  # not there, or damaged: measure again
+            return None
+
+    def write(self, measured: Measurements) -> None:
+        """Keep the numbers of this one step: (members, 1) for each name."""
+        names, values = np.array(list(measured.columns)), np.stack(list(measured.columns.values()))
+        with suppress(OSError):  # the run may be somebody else's; then a report measures each time
+            self.path.parent.mkdir(exist_ok=True)
+            with written_whole(self.path) as unfinished, unfinished.open("wb") as file:
+                np.savez(file, key=self.key, names=names, values=values, rows=measured.rows)
+
+
+@cache
+def _code() -> str:
+    """All of this package, whatever its version says, and the versions of what it computes with."""
+    digest = hashlib.sha256(json.dumps([metadata.version(name) for name in PACKAGES]).encode())
+    for file in sorted(Path(dr3.__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
