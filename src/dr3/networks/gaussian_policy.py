@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dr3.networks.critic import Trunk
 from dr3.networks.image_encoder import ImageMLP, encoder_for
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
@@ -66,7 +65,7 @@ class GaussianPolicy(eqx.Module):
     Where states are pictures, an encoder comes before them.
     """
 
-    trunk: Trunk
+    trunk: MLP | ImageMLP
     head: Linear  # width -> 2 · size
 
     @classmethod

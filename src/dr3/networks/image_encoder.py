@@ -61,8 +61,8 @@ class ImageMLP(eqx.Module):
     def width(self) -> int:
         return self.dense.width
 
-    def __call__(self, pictures: Array) -> Array:
-        return self.dense(self.encoder(pictures))
+    def __call__(self, observations: Array) -> Array:
+        return self.dense(self.encoder(observations))
 
     def layers(self) -> dict[str, object]:
         return {**self.encoder.layers(), **self.dense.layers()}
