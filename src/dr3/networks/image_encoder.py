@@ -11,6 +11,7 @@ from jax import Array
 
 from dr3.errors import UserError
 from dr3.networks.convolution import Convolution
+from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 
 KERNEL = 3
@@ -64,7 +65,7 @@ class ImageMLP(eqx.Module):
     def __call__(self, observations: Array) -> Array:
         return self.dense(self.encoder(observations))
 
-    def layers(self) -> dict[str, object]:
+    def layers(self) -> dict[str, Convolution | Linear]:
         return {**self.encoder.layers(), **self.dense.layers()}
 
 

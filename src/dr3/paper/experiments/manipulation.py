@@ -91,9 +91,9 @@ DRAWERS = WithAndWithout(
             LAPTOP_COG,
             steps=6_000,
             evaluations=10,
-            note="The drawers made here, in MuJoCo, stand in for the original's; of its tasks the easy one (both drawers "
-            f"closed), with {EPISODES} episodes of each of two scripts as the whole data. Networks have convolutions of "
-            "8 channels and 2 x 128 units, batches 64 rows; 1,000 updates of warm start.",
+            note="The drawers made here, in MuJoCo, stand in for the original's; of its tasks the easy one (both are "
+            f"closed), with {EPISODES} episodes of each of two scripts as the whole data. Networks have convolutions "
+            "of 8 channels and 2 x 128 units, batches 64 rows; 1,000 updates of warm start.",
         ),
         "paper": Setup(
             tuple(_original(number, env, share) for number, env in enumerate(ORIGINALS, start=1) for share in SHARES),
