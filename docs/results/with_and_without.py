@@ -32,7 +32,7 @@ class Options:
     """The folder for the pictures."""
 
     score: str = "evaluation/return"
-    """What to tabulate: evaluation/return, evaluation/normalised_score."""
+    """What to tabulate: evaluation/return, evaluation/normalised_score, evaluation/success."""
 
 
 def main(options: Options) -> None:
@@ -54,9 +54,15 @@ def pairs_in(sweep: Path) -> dict[str, tuple[Runs, Runs]]:
     found: dict[str, dict[bool, Runs]] = {}
     for config in sorted(sweep.glob("*/config.json")):
         runs = Runs(config.parent)
-        word = Path(runs.config["data"]["source"].split(":")[0]).stem
-        found.setdefault(word, {})[runs.members[0].regularizer is not None] = runs
+        found.setdefault(word_for(runs), {})[runs.members[0].regularizer is not None] = runs
     return {word: (of[False], of[True]) for word, of in found.items()}
+
+
+def word_for(runs: Runs) -> str:
+    """The data file's name; where it is a share of task and prior data, their folder's and the share."""
+    source = runs.config["data"]["source"]
+    file, share = Path(source.split(":")[0]), re.search(r"trajectories=(\d+%)", source)
+    return file.stem if share is None else f"{file.parent.name}, {share[1]}"
 
 
 def row(without: Runs, treated: Runs, score: str) -> list[str]:
