@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from dr3.methods.crops import random_crops
 from dr3.paper import cog
 
 KEY = jax.random.key(3)
-SMALL = {"hidden": (5,), "policy_hidden": (5,), "channels": (2, 2), "batch_size": 8}
+SMALL: dict[str, Any] = {"hidden": (5,), "policy_hidden": (5,), "channels": (2, 2), "batch_size": 8}
 
 
 def test_a_crop_is_a_window_of_the_padded_picture():
