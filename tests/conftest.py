@@ -71,6 +71,15 @@ def logged_continuous(logged) -> Transitions:
     )
 
 
+@pytest.fixture(scope="session")
+def logged_pictures(logged_continuous) -> Transitions:
+    """The same actions in pictures of 6 x 6, bytes."""
+    pictures = np.random.default_rng(2).integers(0, 256, (2, len(logged_continuous), 6, 6, 3), np.uint8)
+    return dataclasses.replace(
+        logged_continuous, observations=pictures[0], next_observations=pictures[1], name="logged-pictures"
+    )
+
+
 @dataclass(frozen=True)
 class Corridor:
     """Five cells, seen as one of five booleans; 1 goes right, 0 goes left, and the last cell pays 1 and is the end."""

@@ -77,10 +77,9 @@ def arms_in(options: Options) -> Arms:
 
 
 def label(source: str) -> str:
-    """A data word in short: the file's name, and which part of it."""
-    name, settings = split(source)
-    parts = [setting.partition("=")[2] for setting in settings if setting.startswith(("replay=", "trajectories="))]
-    return " ".join([Path(name).stem, *parts])
+    """A data word in short: the file's name (of task and prior data, their folder's), and which part of it."""
+    file, part = Path(split(source)[0]), re.search(r"(?:replay|trajectories)=([^:+]+)", source)
+    return " ".join([file.parent.name if "+" in source else file.stem, *(part.groups() if part else ())])
 
 
 def world_of(word: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.errors import UserError
     from dr3.integrations import diagnose
-    from dr3.methods import BC, BRAC, CQL, DQN, REM, SAC, SARSA, TD, ContinuousCQL, Supervised
+    from dr3.methods import BC, BRAC, COG, CQL, DQN, REM, SAC, SARSA, TD, ContinuousCQL, Supervised
     from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, SrankPenalty
     from dr3.training import Runs, digest, train
     from dr3.training import Runs as open
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BC": "dr3.methods",
     "BRAC": "dr3.methods",
+    "COG": "dr3.methods",
     "CQL": "dr3.methods",
     "ContinuousCQL": "dr3.methods",
     "DQN": "dr3.methods",
@@ -53,6 +54,7 @@ _HOMES = {
 __all__ = [
     "BC",
     "BRAC",
+    "COG",
     "CQL",
     "DQN",
     "DR3",

@@ -34,9 +34,12 @@ def test_a_dry_run_shows_grid_settings_data_and_time(tmp_path, capsys, monkeypat
     assert "alpha 1.0" in said
     assert "regularizers: dr3:0.03, none" in said
     assert "Zaxxon/5/replay_logs: missing" in said
-    # Two kinds of updates, each 17 games x 5 seeds x 6.25M, at 100 a second.
-    assert "2,951.4 hours" in said
-    assert "cannot be compared: COG" in said
+    # Two kinds of updates, each 17 games x 5 seeds x 6.25M, at 100 a second; and two of COG, 4 data sets x 3 x 500,000.
+    assert "2,984.7 hours" in said
+    assert "cog/drawer_task.npz: missing" in said
+    assert "cog/blocked_drawer_2_prior.npz: missing" in said
+    assert invoke(["reproduce", "table-A.2", "--scale", "laptop", "--dry-run", *where]) == 0
+    assert "cannot be compared: the kitchen" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()
 
 

@@ -29,15 +29,25 @@ class Case(NamedTuple):
 
 
 # So small that every phase of a run is past after a few updates.
-SMALL = {"policy_hidden": (8,), "sampled_actions": 3, "warm_start": 1, "behavior_steps": 1}
+SMALL = {
+    "channels": (2, 3),
+    "crop": 1,
+    "policy_hidden": (8,),
+    "sampled_actions": 3,
+    "warm_start": 1,
+    "behavior_steps": 1,
+}
 
 
 @pytest.fixture(scope="module", params=list(METHODS))
-def case(request, logged, logged_continuous) -> Case:
+def case(request, logged, logged_continuous, logged_pictures) -> Case:
     method = METHODS[request.param]()
     small = {name: value for name, value in SMALL.items() if hasattr(method, name)}
     method = dataclasses.replace(method, hidden=(8, 6), batch_size=8, **small)
-    data = method.prepare(logged_continuous if isinstance(method, ContinuousMethod) else logged)
+    continuous = isinstance(method, ContinuousMethod)
+    data = method.prepare(
+        logged_pictures if continuous and method.crop else logged_continuous if continuous else logged
+    )
     spec = Spec.of(data)
     learner = fresh(method, spec, jax.random.key(0))
     # A few updates away from the start, so that the critic and its target network differ.
@@ -158,6 +168,8 @@ def test_without_a_regularizer_the_update_is_the_base_methods_bit_for_bit(case):
 
 
 def base_of_continuous(method, learner, batch):
+    batch = method.cropped(batch, KEY)
+
     def loss(critics):
         value, (_, info) = method.loss(dataclasses.replace(learner.critic, critics=critics), learner, batch, KEY)
         return value, info
@@ -196,8 +208,8 @@ def test_an_update_is_a_function_of_its_arguments(case):
 
 
 def test_an_update_lowers_the_loss_and_leaves_the_target_alone(case):
-    # The policy stays, so that the loss is the same function before and after.
-    still = {"policy_learning_rate": 0.0} if isinstance(case.method, ContinuousMethod) else {}
+    # Policy and pictures stay, so that the loss is the same function before and after.
+    still = {"policy_learning_rate": 0.0, "crop": 0} if isinstance(case.method, ContinuousMethod) else {}
     small = dataclasses.replace(case.method, learning_rate=1e-4, **still)
     after, before = update(small, case.learner, case.batch, None)
     (now, _), _ = evaluate(small, after, case.batch, None)

@@ -40,14 +40,15 @@ def test_many_actions_at_one_state(critic):
 def test_twins_differ_and_keep_their_own_axis():
     twins = jax.jit(lambda key: TwinCritics.create((3,), 2, (5, 4), key=key))(KEY)
     s, a = jnp.ones((6, 3)), jnp.ones((7, 6, 2))
-    phi = twins.features(s, a)
+    seen = twins.states(s)
+    phi = twins.features(seen, a)
     assert phi.shape == (2, 7, 6, 4)
-    np.testing.assert_allclose(twins.q(s, a), twins.values(phi), rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(twins.q(seen, a), twins.values(phi), rtol=1e-5, atol=1e-7)
     assert (phi[0] != phi[1]).any()
     layers = twins.layers()
     assert list(layers) == ["dense1", "dense2", "head"]
     zero = jax.tree.map(jnp.zeros_like, layers["head"])
-    assert not eqx.tree_at(lambda t: t.layers()["head"], twins, zero).q(s, a).any()
+    assert not eqx.tree_at(lambda t: t.layers()["head"], twins, zero).q(seen, a).any()
 
 
 def test_actions_go_to_the_unit_range_and_back():

@@ -107,7 +107,7 @@ class HostPolicy:
     """A Gaussian policy in numpy, for one observation at a time; None acts at random."""
 
     def __init__(self, policy: GaussianPolicy | None, size: int, low: float, high: float) -> None:
-        layers = () if policy is None else (*policy.trunk.stack, policy.head)
+        layers = () if policy is None else (*policy.trunk.layers().values(), policy.head)
         self.layers = [(np.asarray(layer.weight), np.asarray(layer.bias)) for layer in layers]
         self.size, self.centre, self.half = size, 0.5 * (high + low), 0.5 * (high - low)
 

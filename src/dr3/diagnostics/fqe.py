@@ -38,7 +38,9 @@ class ContinuousSARSA(ContinuousMethod):
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         # The mean: the smaller of two would undervalue the policy that is judged.
         actions = learner.critic.to_unit(batch.next_actions)
-        return Following(actions, jnp.mean(learner.target.q(batch.next_observations, actions), axis=0))
+        return Following(
+            actions, jnp.mean(learner.target.q(learner.target.states(batch.next_observations), actions), axis=0)
+        )
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array

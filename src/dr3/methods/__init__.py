@@ -3,6 +3,7 @@
 from dr3.methods.base import Method, Spec, objective
 from dr3.methods.bc import BC
 from dr3.methods.brac import BRAC
+from dr3.methods.cog import COG
 from dr3.methods.continuous import ContinuousMethod
 from dr3.methods.continuous_cql import ContinuousCQL
 from dr3.methods.cql import CQL
@@ -14,7 +15,7 @@ from dr3.methods.supervised import Supervised
 from dr3.methods.td import TD
 
 METHODS: dict[str, type] = {
-    cls.name: cls for cls in (DQN, REM, CQL, SARSA, TD, Supervised, SAC, ContinuousCQL, BRAC, BC)
+    cls.name: cls for cls in (DQN, REM, CQL, SARSA, TD, Supervised, SAC, ContinuousCQL, COG, BRAC, BC)
 }
 
 # A name that means another class where the data's actions are continuous.
@@ -23,6 +24,7 @@ FOR_CONTINUOUS_ACTIONS: dict[str, type] = {"cql": ContinuousCQL}
 __all__ = [
     "BC",
     "BRAC",
+    "COG",
     "CQL",
     "DQN",
     "FOR_CONTINUOUS_ACTIONS",

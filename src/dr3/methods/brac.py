@@ -73,13 +73,15 @@ class BRAC(ContinuousMethod):
         learner = super().init(spec, key)
         size = learner.critic.policy.head.bias.shape[0] // 2
         of_behavior = jax.random.fold_in(key, BEHAVIOR)
-        behavior = GaussianPolicy.create(spec.observation_shape, size, self.policy_hidden, key=of_behavior)
+        behavior = GaussianPolicy.create(
+            spec.observation_shape, size, self.policy_hidden, key=of_behavior, channels=self.channels
+        )
         return learner._replace(extras={"behavior": Trained(behavior, self._behavior_adam.init(behavior))})
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         drawn = policy(batch.next_observations).sample(key, self._samples)
         # One a' bootstraps, the first; in the KL form the others only help to estimate D(s').
-        values = jnp.min(learner.target.q(batch.next_observations, drawn.actions[0]), axis=0)
+        values = self.target_values(learner, batch, drawn.actions[0])
         if self.value_penalty:
             likelihood = _behavior(learner)(batch.next_observations).log_density_at(drawn.raw)
             values = values - self.behavior_weight * self._strangeness(drawn, likelihood)
@@ -89,7 +91,7 @@ class BRAC(ContinuousMethod):
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
         drawn = policy(batch.observations).sample(key, self._samples)
-        worth = jnp.min(learner.critic.critics.q(batch.observations, drawn.actions[0]), axis=0)
+        worth = self.worth(learner, batch, drawn.actions[0])
         worth = jnp.where(learner.updates < self.behavior_steps + self.warm_start, 0.0, worth)
         likelihood = _behavior(learner)(batch.observations).log_density_at(drawn.raw)
         cost = self.behavior_weight * self._strangeness(drawn, likelihood)
@@ -107,16 +109,16 @@ class BRAC(ContinuousMethod):
 
     # --- The two phases of a run ---
 
-    def update(
+    def learn(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
-        def learn(learner: Learner) -> tuple[Learner, Array]:
-            return super(BRAC, self).update(learner, batch, key, regularizer)
+        def act_and_judge(learner: Learner) -> tuple[Learner, Array]:
+            return super(BRAC, self).learn(learner, batch, key, regularizer)
 
         def clone(learner: Learner) -> tuple[Learner, Array]:
             return self.clone(learner, batch)
 
-        return jax.lax.cond(learner.updates < self.behavior_steps, clone, learn, learner)
+        return jax.lax.cond(learner.updates < self.behavior_steps, clone, act_and_judge, learner)
 
     def clone(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """One step of π_β on -log π_β(a|s), and that loss."""

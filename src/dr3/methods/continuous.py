@@ -18,11 +18,15 @@ from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, Transitions
 from dr3.errors import UserError
 from dr3.methods.base import Info, Spec, objective, within
+from dr3.methods.crops import random_crops
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
+from dr3.networks.action_critic import States
 from dr3.optimization import Adam, move
 from dr3.regularizers import Regularizer
 
-POLICY_NOISE = 1  # the key of an update is the critics' loss's own; what the policy's loss draws is folded from it
+# The key of an update is the critics' loss's own; what else is drawn is folded from it.
+POLICY_NOISE = 1
+CROPS = 3
 
 
 class Trained(NamedTuple):
@@ -95,6 +99,12 @@ class ContinuousMethod:
     reward_shift: float = 0.0
     """See reward-scale: -0.5 for AntMaze in CQL's release, -1 (with scale 1) in IQL's."""
 
+    channels: tuple[int, ...] = (16, 16, 16)
+    """Where observations are pictures: filters of each 3 x 3 convolution of an encoder; all but the last halve it."""
+
+    crop: int = 0
+    """Where observations are pictures: each update sees them moved by up to so many pixels in either direction."""
+
     # --- What it learns from ---
 
     def prepare(self, data: Transitions) -> Transitions:
@@ -104,11 +114,14 @@ class ContinuousMethod:
                 f"{self.name} needs continuous actions, but those of {data.name} are discrete; "
                 "use cql (CQL), dqn, rem or another method for discrete actions."
             )
-        if len(data.observations.shape) != 2:
+        shape = tuple(data.observations.shape[1:])
+        if len(shape) not in (1, 3):
             raise UserError(
-                f"{self.name} needs observations that are vectors; those of {data.name} have the shape "
-                f"{tuple(data.observations.shape[1:])}."
+                f"{self.name} needs observations that are vectors or pictures (height, width, channels); those of "
+                f"{data.name} have the shape {shape}."
             )
+        if self.crop and len(shape) != 3:
+            raise UserError(f"crop is for pictures, but the observations of {data.name} are vectors: give --crop 0.")
         self.check()
         if (self.reward_scale, self.reward_shift) == (1.0, 0.0):
             return data
@@ -126,7 +139,9 @@ class ContinuousMethod:
         within("target_period", self.target_period, 1)
         within("target_rate", self.target_rate, 0, 1)
         within("reward_scale", self.reward_scale, 0)
-        for name, widths in (("hidden", self.hidden), ("policy_hidden", self.policy_hidden)):
+        within("crop", self.crop, 0)
+        for name in ("hidden", "policy_hidden", "channels"):
+            widths = getattr(self, name)
             within(f"the number of widths in {name}", len(widths), 1)
             for width in widths:
                 within(f"every width in {name}", width, 1)
@@ -144,6 +159,7 @@ class ContinuousMethod:
             low=space.low,
             high=space.high,
             key=key,
+            channels=self.channels,
         )
         return Learner(
             critic=critic,
@@ -162,21 +178,31 @@ class ContinuousMethod:
         self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, tuple[Backup, Info]]:
         """The critics' loss. No gradient reaches the policy: not by a' in the target, not by phi(s', a')."""
+        return self.loss_at(critic.critics.states(batch.observations), critic, learner, batch, key)
+
+    def loss_at(
+        self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[Array, tuple[Backup, Info]]:
+        """The same, given what the critics see of s: an encoder then looks at it once, whatever a loss asks of it."""
         policy = stop_gradient(critic.policy)
-        backup = self.backup(critic, self.following(policy, learner, batch, key), batch)
+        backup = self.backup(states, critic, self.following(policy, learner, batch, key), batch)
         td = jnp.mean((backup.values - backup.targets) ** 2)
         return td, (backup, {"losses/td": td})
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         """a' ~ π(·|s'), worth what the more pessimistic of the two target critics says."""
         drawn = policy(batch.next_observations).sample(key)
-        return Following(drawn.actions, jnp.min(learner.target.q(batch.next_observations, drawn.actions), axis=0))
+        return Following(drawn.actions, self.target_values(learner, batch, drawn.actions))
 
-    def backup(self, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
+    def target_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
+        """min_k Q̄_k(s', a): (n, size) -> (n,)."""
+        return jnp.min(learner.target.q(learner.target.states(batch.next_observations), actions), axis=0)
+
+    def backup(self, states: States, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
         """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critics' features."""
-        phi = critic.critics.features(batch.observations, critic.to_unit(batch.actions))
+        phi = critic.critics.features(states, critic.to_unit(batch.actions))
         # Where nobody asks for it the compiler drops it, so that the base method does not pay.
-        phi_next = critic.critics.features(batch.next_observations, following.actions)
+        phi_next = critic.critics.features(critic.critics.states(batch.next_observations), following.actions)
         # A time-out is no terminal: it bootstraps.
         bootstraps = 1 - batch.terminals
         discounts = self.discount * bootstraps
@@ -199,7 +225,27 @@ class ContinuousMethod:
         """What the policy minimises, and what `adjust` needs to know of it."""
         raise NotImplementedError
 
+    def worth(self, learner: Learner, batch: Batch, actions: Array) -> Array:
+        """min_k Q_k(s, a) of the online critics: (n, size) -> (n,)."""
+        critics = learner.critic.critics
+        return jnp.min(critics.q(critics.states(batch.observations), actions), axis=0)
+
     def update(
+        self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
+    ) -> tuple[Learner, Array]:
+        return self.learn(learner, self.cropped(batch, key), key, regularizer)
+
+    def cropped(self, batch: Batch, key: Array) -> Batch:
+        """What an update sees of a batch: s and s' of each row moved, either on its own. Measuring sees them as are."""
+        if not self.crop:
+            return batch
+        of_now, of_next = jax.random.split(jax.random.fold_in(key, CROPS))
+        return batch._replace(
+            observations=random_crops(batch.observations, self.crop, of_now),
+            next_observations=random_crops(batch.next_observations, self.crop, of_next),
+        )
+
+    def learn(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
         def total(critics: TwinCritics) -> tuple[Array, Info]:
@@ -255,8 +301,8 @@ class ContinuousMethod:
 
     def values(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
         """Q(s, a), the mean of the critics."""
-        return jnp.mean(critic.critics.q(observations, critic.to_unit(actions)), axis=0)
+        return jnp.mean(critic.critics.q(critic.critics.states(observations), critic.to_unit(actions)), axis=0)
 
     def features(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
         """phi_k(s, a): (critics, n, d)."""
-        return critic.critics.features(observations, critic.to_unit(actions))
+        return critic.critics.features(critic.critics.states(observations), critic.to_unit(actions))

@@ -18,6 +18,7 @@ from dr3.methods.base import Info, Spec, within
 from dr3.methods.continuous import Following, Learner, Trained
 from dr3.methods.sac import SAC
 from dr3.networks import ActorCritic, GaussianPolicy
+from dr3.networks.action_critic import States
 
 LARGEST_MULTIPLIER = 1e6
 
@@ -68,12 +69,12 @@ class ContinuousCQL(SAC):
         trained = Trained(log_multiplier, self._adam.init(log_multiplier))
         return learner._replace(extras={**learner.extras, "lagrange": trained})
 
-    def loss(
-        self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
+    def loss_at(
+        self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, tuple[Backup, Info]]:
         of_td, of_gap = jax.random.split(key)
-        td, (backup, info) = super().loss(critic, learner, batch, of_td)
-        gap = jnp.mean(self.gaps(critic, backup, batch, of_gap))
+        td, (backup, info) = super().loss_at(states, critic, learner, batch, of_td)
+        gap = jnp.mean(self.gaps(states, critic, backup, batch, of_gap))
         info = {**info, "losses/cql": gap}
         if self.lagrange is None:
             return td + self.alpha * gap, (backup, info)
@@ -81,7 +82,7 @@ class ContinuousCQL(SAC):
         info = {**info, "losses/lagrange": multiplier}
         return td + multiplier * (self.alpha * gap - self.lagrange), (backup, info)
 
-    def gaps(self, critic: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
+    def gaps(self, states: States, critic: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
         """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), for each critic and row: (critics, n)."""
         policy, count = stop_gradient(critic.policy), self.sampled_actions
         of_uniform, of_here, of_next = jax.random.split(key, 3)
@@ -91,14 +92,14 @@ class ContinuousCQL(SAC):
         log_uniform = jnp.full(here.log_density.shape, here.actions.shape[-1] * math.log(0.5))
         actions = jnp.concatenate([uniform, following.actions, here.actions])  # (3 · count, n, size)
         log_densities = jnp.concatenate([log_uniform, following.log_density, here.log_density])
-        values = critic.critics.q(batch.observations, actions)  # (critics, 3 · count, n)
+        values = critic.critics.q(states, actions)  # (critics, 3 · count, n)
         return jax.nn.logsumexp(values - log_densities, axis=1) - backup.values
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         if not self.max_backup:
             return super().following(policy, learner, batch, key)
         drawn = policy(batch.next_observations).sample(key, self.sampled_actions).actions
-        values = learner.target.q(batch.next_observations, drawn)  # (critics, count, n)
+        values = learner.target.q(learner.target.states(batch.next_observations), drawn)  # (critics, count, n)
         # The a' that regularizers see is the best one by the critics' mean; the value is the release's.
         best = jnp.argmax(jnp.mean(values, axis=0), axis=0)
         chosen = jnp.take_along_axis(drawn, best[None, :, None], axis=0)[0]
@@ -110,7 +111,7 @@ class ContinuousCQL(SAC):
         """SAC's, and in the first updates E[α log π(a|s) - log π(a_logged|s)]."""
         at_states = policy(batch.observations)
         drawn = at_states.sample(key)
-        worth = jnp.min(learner.critic.critics.q(batch.observations, drawn.actions), axis=0)
+        worth = self.worth(learner, batch, drawn.actions)
         likelihood = at_states.log_density(learner.critic.to_unit(batch.actions))
         sought = jnp.where(learner.updates < self.warm_start, likelihood, worth)
         loss = jnp.mean(self.alpha_now(learner) * drawn.log_density - sought)

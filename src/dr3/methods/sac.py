@@ -14,6 +14,7 @@ from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info, Spec, within
 from dr3.methods.continuous import ContinuousMethod, Following, Learner, Trained
 from dr3.networks import ActorCritic, GaussianPolicy
+from dr3.networks.action_critic import States
 
 
 @hyperparameters
@@ -50,15 +51,15 @@ class SAC(ContinuousMethod):
             return jnp.asarray(self.temperature)
         return jnp.exp(learner.extras["temperature"].parameters)
 
-    def loss(
-        self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
+    def loss_at(
+        self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, tuple[Backup, Info]]:
-        td, (backup, info) = super().loss(critic, learner, batch, key)
+        td, (backup, info) = super().loss_at(states, critic, learner, batch, key)
         return td, (backup, {**info, "losses/temperature": self.alpha_now(learner)})
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         drawn = policy(batch.next_observations).sample(key)
-        values = jnp.min(learner.target.q(batch.next_observations, drawn.actions), axis=0)
+        values = self.target_values(learner, batch, drawn.actions)
         if self.entropy_backup:
             values = values - self.alpha_now(learner) * drawn.log_density
         return Following(drawn.actions, values)
@@ -68,7 +69,7 @@ class SAC(ContinuousMethod):
     ) -> tuple[Array, dict[str, Array]]:
         """E[α log π(a|s) - min_k Q_k(s, a)], a ~ π(·|s) with its gradient."""
         drawn = policy(batch.observations).sample(key)
-        worth = jnp.min(learner.critic.critics.q(batch.observations, drawn.actions), axis=0)
+        worth = self.worth(learner, batch, drawn.actions)
         loss = jnp.mean(self.alpha_now(learner) * drawn.log_density - worth)
         return loss, {"log_density": jnp.mean(drawn.log_density)}
 

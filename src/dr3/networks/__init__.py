@@ -7,6 +7,7 @@ from dr3.networks.convolutional import Convolutional, minatar, nature
 from dr3.networks.critic import Critic, DiscreteCritic, Trunk
 from dr3.networks.gaussian_policy import GaussianPolicy, TanhGaussian
 from dr3.networks.heads import Heads, MultiHeadCritic, QuantileCritic
+from dr3.networks.image_encoder import ImageEncoder
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 from dr3.networks.normalised import Normalised
@@ -22,6 +23,7 @@ __all__ = [
     "DiscreteCritic",
     "GaussianPolicy",
     "Heads",
+    "ImageEncoder",
     "Linear",
     "MultiHeadCritic",
     "Network",

@@ -10,7 +10,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.networks.image_encoder import ImageEncoder, encoder_for
 from dr3.networks.linear import Linear
+
+States = tuple[Array, ...]  # (n, …) for each of several critics
 
 
 class StateActionLinear(eqx.Module):
@@ -33,24 +36,45 @@ class StateActionLinear(eqx.Module):
 
 
 class ActionCritic(eqx.Module):
-    """Q(s, a) = w · phi(s, a) + b; phi are dense layers over s and a together, a ReLU after each."""
+    """Q(s, a) = w · phi(s, a) + b; phi are dense layers over s and a together, a ReLU after each.
+
+    Of a picture the dense layers see what an encoder makes of it. That is looked at once for all actions: `states`,
+    then `features` for as many actions as there are.
+    """
 
     first: StateActionLinear
     stack: tuple[Linear, ...]
     head: Linear
     width: int = eqx.field(static=True)
+    encoder: ImageEncoder | None = None
 
     @classmethod
-    def create(cls, shape: tuple[int, ...], actions: int, hidden: tuple[int, ...], *, key: Array) -> ActionCritic:
+    def create(
+        cls,
+        shape: tuple[int, ...],
+        actions: int,
+        hidden: tuple[int, ...],
+        *,
+        key: Array,
+        channels: tuple[int, ...] = (),
+    ) -> ActionCritic:
+        """`channels` are those of the encoder, where the observations are pictures."""
+        encoder = encoder_for(shape, channels, key=key)
+        inputs = math.prod(shape) if encoder is None else encoder.width
         of_first, *of_stack, of_head = jax.random.split(key, len(hidden) + 1)
-        first = StateActionLinear.create(math.prod(shape), actions, hidden[0], key=of_first)
+        first = StateActionLinear.create(inputs, actions, hidden[0], key=of_first)
         sizes = zip(hidden[:-1], hidden[1:], of_stack, strict=True)
         stack = tuple(Linear.biased(inputs, outputs, key=of_layer) for inputs, outputs, of_layer in sizes)
-        return cls(first, stack, Linear.small(hidden[-1], 1, key=of_head), hidden[-1])
+        return cls(first, stack, Linear.small(hidden[-1], 1, key=of_head), hidden[-1], encoder)
 
-    def features(self, observations: Array, actions: Array) -> Array:
-        """phi(s, a): (n, *shape), (…, n, size) -> (…, n, width)."""
-        states = observations.reshape(len(observations), -1).astype(jnp.float32)
+    def states(self, observations: Array) -> Array:
+        """What the dense layers see of states: (n, *shape) -> (n, …)."""
+        if self.encoder is not None:
+            return self.encoder(observations)
+        return observations.reshape(len(observations), -1).astype(jnp.float32)
+
+    def features(self, states: Array, actions: Array) -> Array:
+        """phi(s, a): (n, …) of `states`, (…, n, size) -> (…, n, width)."""
         x = jax.nn.relu(self.first(states, actions))
         for layer in self.stack:
             x = jax.nn.relu(layer(x))
@@ -63,7 +87,7 @@ class ActionCritic(eqx.Module):
     def layers(self) -> dict[str, Any]:
         """All layers by name, in forward order; the last one is `head`."""
         hidden = {f"dense{number}": layer for number, layer in enumerate((self.first, *self.stack), start=1)}
-        return {**hidden, "head": self.head}
+        return {**({} if self.encoder is None else self.encoder.layers()), **hidden, "head": self.head}
 
 
 class TwinCritics(eqx.Module):
@@ -77,23 +101,35 @@ class TwinCritics(eqx.Module):
 
     @classmethod
     def create(
-        cls, shape: tuple[int, ...], actions: int, hidden: tuple[int, ...], *, key: Array, count: int = 2
+        cls,
+        shape: tuple[int, ...],
+        actions: int,
+        hidden: tuple[int, ...],
+        *,
+        key: Array,
+        channels: tuple[int, ...] = (),
+        count: int = 2,
     ) -> TwinCritics:
-        return cls(
-            tuple(ActionCritic.create(shape, actions, hidden, key=of) for of in jax.random.split(key, count)),
-        )
+        keys = jax.random.split(key, count)
+        return cls(tuple(ActionCritic.create(shape, actions, hidden, key=of, channels=channels) for of in keys))
 
-    def features(self, observations: Array, actions: Array) -> Array:
-        """phi_k(s, a): (n, *shape), (…, n, size) -> (critics, …, n, width)."""
-        return jnp.stack([critic.features(observations, actions) for critic in self.members])
+    def states(self, observations: Array) -> States:
+        """What each critic's dense layers see of states (n, *shape): one array for each."""
+        return tuple(critic.states(observations) for critic in self.members)
+
+    def features(self, states: States, actions: Array) -> Array:
+        """phi_k(s, a): what `states` gives, (…, n, size) -> (critics, …, n, width)."""
+        pairs = zip(self.members, states, strict=True)
+        return jnp.stack([critic.features(seen, actions) for critic, seen in pairs])
 
     def values(self, phi: Array) -> Array:
         """Q_k from features: (critics, …, width) -> (critics, …)."""
         return jnp.stack([critic.values(of) for critic, of in zip(self.members, phi, strict=True)])
 
-    def q(self, observations: Array, actions: Array) -> Array:
-        """Q_k(s, a): (n, *shape), (…, n, size) -> (critics, …, n), without an array of all features."""
-        return jnp.stack([critic.values(critic.features(observations, actions)) for critic in self.members])
+    def q(self, states: States, actions: Array) -> Array:
+        """Q_k(s, a): what `states` gives, (…, n, size) -> (critics, …, n), without an array of all features."""
+        pairs = zip(self.members, states, strict=True)
+        return jnp.stack([critic.values(critic.features(seen, actions)) for critic, seen in pairs])
 
     def layers(self) -> dict[str, Any]:
         """The layers of all critics by name, in forward order."""

@@ -35,10 +35,13 @@ class ActorCritic(eqx.Module):
         low: float,
         high: float,
         key: Array,
+        channels: tuple[int, ...] = (),
     ) -> ActorCritic:
+        """Where observations are pictures, critics and policy each have an encoder with these channels."""
         of_critics, of_policy = jax.random.split(key)
-        critics = TwinCritics.create(shape, actions, hidden, key=of_critics)
-        return cls(critics, GaussianPolicy.create(shape, actions, policy_hidden, key=of_policy), low, high)
+        critics = TwinCritics.create(shape, actions, hidden, key=of_critics, channels=channels)
+        policy = GaussianPolicy.create(shape, actions, policy_hidden, key=of_policy, channels=channels)
+        return cls(critics, policy, low, high)
 
     def to_unit(self, actions: Array) -> Array:
         """From the world's range to [-1, 1]."""

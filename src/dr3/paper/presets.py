@@ -160,6 +160,7 @@ class COG:
     channels: tuple[int, int, int] = _from(COG_RELEASE, (16, 16, 16))
     filter_size: int = _from(COG_RELEASE, 3)
     critic_layers: tuple[int, ...] = _from(COG_RELEASE, (1024, 512, 256))
+    policy_layers: tuple[int, ...] = _from(COG_RELEASE, (1024, 512, 256, 256, 256, 256))
     critic_learning_rate: float = _from(COG_RELEASE, 3e-4)
     policy_learning_rate: float = _from(COG_RELEASE, 1e-4)
     sampled_actions: int = _from(COG_RELEASE, 1)
@@ -168,6 +169,8 @@ class COG:
     batch_size: int = _from(COG_RELEASE, 256)
     target_rate: float = _from(COG_RELEASE, 0.005)
     random_crop_padding: int = _from(COG_RELEASE, 4)
+    dr3_weight: float = _from("not stated in the paper; collaborators' code", 0.001)
+    steps: int = _from(CHOICE, 500_000)
 
 
 Preset = Atari | DR3Coefficients | CQLWeights | D4RL | BRAC | COG

@@ -69,7 +69,7 @@ def test_every_design_is_whole(scale, tmp_path):
             assert sorted(seeds) == list(range(len(seeds)))
     if scale == "laptop":
         made = [job.makes for job in jobs.values() if isinstance(job, Preparation)]
-        assert len(made) == len(set(made)) == 6 + 2 + 2
+        assert len(made) == len(set(made)) == 6 + 2 + 2 + 1
 
 
 def test_the_paper_scale_is_the_papers(tmp_path):

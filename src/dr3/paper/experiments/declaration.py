@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from dr3.sweeps import Job, Preparation, Task
 
@@ -28,6 +28,9 @@ class Folders:
 
 class Scoring(Protocol):
     """How the returns of a world are normalised."""
+
+    metric: ClassVar[str]
+    """What of an evaluation is normalised: returns, or how often it succeeded."""
 
     def limits(self) -> tuple[float, float]:
         """The returns that count as 0 and as 100."""

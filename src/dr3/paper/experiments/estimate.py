@@ -21,6 +21,7 @@ from dr3.sweeps import Job, Preparation, Task
 from dr3.training.loop import advance, begin
 
 ATARI = Spec((84, 84, 4), DiscreteActions(18))
+WIDOW = Spec((48, 48, 3), ContinuousActions(8))
 ROWS = 64  # of made-up data
 LATE = 1 << 30  # updates: past what a run begins with, such as the cloning of BRAC's behaviour policy, which is cheaper
 SECONDS = 0.5  # of measuring, for each kind
@@ -120,6 +121,8 @@ def spec_of(world: str) -> Spec:
         return Spec(game.observation_shape, DiscreteActions(game.actions))
     if world == "atari":
         return ATARI
+    if world.startswith("Widow250"):  # COG's, which need not be here to be estimated
+        return WIDOW
     made: Any = make_world(world)
     spec = Spec(made.observation_space.shape, ContinuousActions(made.action_space.shape[0], -1.0, 1.0))
     made.close()

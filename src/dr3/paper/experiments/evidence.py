@@ -18,8 +18,9 @@ from dr3.stats import Interval, Statistic, evenly_spaced, interval, iqm
 from dr3.training import Runs
 
 Floats = NDArray[np.float64]
-SCORE = "score"  # beside the metrics of a run: its normalised return
+SCORE = "score"  # beside the metrics of a run: its normalised return, or how often it succeeds
 RETURN = "evaluation/return"
+SUCCESS = "evaluation/success"
 # The last checkpoint, the mean over training, or the checkpoint after that share of training.
 Measure = Literal["final", "average"] | float
 CHECKPOINTS = 20  # over which the paper averages
@@ -65,7 +66,8 @@ class Evidence:
         """Steps (T,) and values (members, T), members by seed. One that diverged stays at what was last known of it."""
         found = self.runs(label, place)
         tried = metric in (SCORE, RETURN)
-        name = RETURN if metric == SCORE else metric
+        scoring = self.arms[label, place].scoring
+        name = scoring.metric if metric == SCORE else metric
         lines = [
             (member.seed, carried(line))
             for run in found
@@ -73,7 +75,7 @@ class Evidence:
         ]
         values = np.stack([line for _, line in sorted(lines, key=lambda one: one[0])])
         if metric == SCORE:
-            low, high = self.arms[label, place].scoring.limits()
+            low, high = scoring.limits()
             values = 100 * (values - low) / (high - low)
         return found[0].evaluation_steps if tried else found[0].steps, values
 

@@ -1,16 +1,115 @@
-"""COG, robotic manipulation from images."""
+"""COG, robotic manipulation from images: the drawers of `dr3.envs` at `laptop` scale, COG's files at `paper`."""
 
 from __future__ import annotations
 
-from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dr3.paper import presets
+from dr3.paper.cog import cog
+from dr3.paper.experiments.checks import DOT
+from dr3.paper.experiments.continuous import Setup, WithAndWithout, World
+from dr3.paper.experiments.declaration import Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.score_checks import Gain
+from dr3.paper.experiments.scoring import Successes
+from dr3.sweeps import Preparation
 
 
-def _drawers(scale: Scale, folders: Folders) -> Design:
-    return Design(blocked="COG, which is CQL with continuous actions on images, is not among the methods yet")
+@dataclass(frozen=True)
+class Drawers(World):
+    """A share of the trajectories of two files: task data and prior data, whose rewards are 0."""
 
+    prior: str = ""
+    share: float = 1.0
+
+    def word(self, folders: Folders) -> str:
+        part = f":trajectories={self.share:.0%}:seed=0"
+        return f"{folders.data / self.file}{part}+{folders.data / self.prior}{part}:zero_rewards=true"
+
+    def preparation(self, folders: Folders) -> Preparation | None:
+        if self.maker is None:
+            return None
+        function, arguments = self.maker
+        folder = (folders.data / self.file).parent
+        # What collecting writes last.
+        return Preparation(str(folder / "success.json"), function, {**arguments, "out": str(folder), "progress": False})
+
+
+def _scripted(task: str, share: float, episodes: int, **asked: Any) -> Drawers:
+    """Episodes of scripts in a drawer world."""
+    env, folder = f"drawers/{task}", f"drawers/{task}-{episodes}"
+    call = {"task": env, "episodes": episodes, "workers": 1, **asked}
+    maker = ("dr3.collect.drawers:collect_drawers", call)
+    name = f"{task}, {share:.0%}"
+    return Drawers(name, f"{folder}/task.npz", env, Successes(), maker=maker, prior=f"{folder}/prior.npz", share=share)
+
+
+def _original(number: int, env: str, share: float) -> Drawers:
+    """COG's own files, turned into plain ones."""
+    return Drawers(
+        f"task {number}, {share:.0%}",
+        "cog/drawer_task.npz",
+        env,
+        Successes(),
+        prior=f"cog/blocked_drawer_{number}_prior.npz",
+        share=share,
+    )
+
+
+SHARES = presets.COG().data_shares
+PAPER_COG, PAPER_DR3 = cog(dr3=True)
+SMALL: dict[str, Any] = {"hidden": (128, 128), "policy_hidden": (128, 128), "channels": (8, 8, 8), "tiny_start": False}
+LAPTOP_COG = dataclasses.replace(PAPER_COG, **SMALL, batch_size=32, warm_start=2_000, policy_learning_rate=3e-4)
+SMOKE_COG = dataclasses.replace(
+    PAPER_COG, hidden=(8,), policy_hidden=(8,), channels=(2, 2), tiny_start=False, batch_size=8, warm_start=2
+)
+EPISODES = 800
+ORIGINALS = (
+    "Widow250DoubleDrawerCloseOpenGraspNeutral-v0",
+    "Widow250DoubleDrawerPickPlaceOpenGraspNeutral-v0",
+)
+
+DRAWERS = WithAndWithout(
+    "COG",
+    PAPER_DR3,
+    {
+        "smoke": Setup(
+            (_scripted("closed", 1.0, 2, steps=3),),
+            SMOKE_COG,
+            steps=4,
+            seeds=2,
+            evaluations=1,
+            episodes=1,
+            note="A tiny network on three steps of two episodes, for a few updates: it only shows that all runs.",
+        ),
+        "laptop": Setup(
+            tuple(_scripted("closed", share, EPISODES) for share in SHARES),
+            LAPTOP_COG,
+            steps=5_000,
+            evaluations=10,
+            episodes=16,
+            note="The drawers made here, in MuJoCo, stand in for the original's; of its tasks the easy one (both are "
+            f"closed), with {EPISODES} episodes of each of two scripts as the whole data. Networks have convolutions "
+            "of 8 channels and 2 x 128 units, batches 32 rows; 2,000 updates of warm start.",
+        ),
+        "paper": Setup(
+            tuple(_original(number, env, share) for number, env in enumerate(ORIGINALS, start=1) for share in SHARES),
+            PAPER_COG,
+            steps=presets.COG().steps,
+            evaluations=60,
+        ),
+    },
+)
+
+NEEDS: Mapping[Scale, str] = {
+    "smoke": "nothing",
+    "laptop": "scripted episodes in drawers/closed, made first",
+    "paper": "COG's files as npz in DATA/cog (dr3 data convert), and its worlds as Gymnasium ids that show a picture",
+}
 
 COG = Experiment(
     id="figure-3",
@@ -18,8 +117,8 @@ COG = Experiment(
     title="COG on two drawer tasks with 5 % and 25 % of the data",
     claim="COG + DR3 learns faster than COG and attains a higher average and final performance.",
     printed="Curves only.",
-    design=_drawers,
+    design=DRAWERS,
     checks=(Gain("COG + DR3", "COG", "average"), Gain("COG + DR3", "COG", "final")),
-    picture=Curves((SCORE,)),
-    needs=dict.fromkeys(("smoke", "laptop", "paper"), "a method for continuous actions on images"),
+    picture=Curves((SCORE, DOT), log=(DOT,)),
+    needs=NEEDS,
 )

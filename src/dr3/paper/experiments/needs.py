@@ -16,7 +16,8 @@ def missing_data(jobs: Iterable[Job]) -> list[str]:
     """The files and folders that are not there and that nothing makes, each once."""
     jobs = list(jobs)
     made = {job.name for job in jobs if isinstance(job, Preparation)}
-    wanted = dict.fromkeys(split(job.data)[0] for job in jobs if isinstance(job, Task) and not made & set(job.needs))
+    tasks = [job for job in jobs if isinstance(job, Task) and not made & set(job.needs)]
+    wanted = dict.fromkeys(split(part)[0] for task in tasks for part in task.data.split("+"))
     return [
         word
         for word in wanted

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from dr3.collect import load
 from dr3.envs import expected_return, gridworld, optimal_policy
 from dr3.errors import UserError
+from dr3.paper.experiments.evidence import RETURN, SUCCESS
 from dr3.paper.scores import score_range
 
 RANDOM_STEPS = 5_000  # with these a replay begins in which the agent acts (nearly) at random
@@ -23,6 +25,8 @@ class Replays:
     The random agent is what a replay begins with: the episodes that began within its first 5,000 steps.
     """
 
+    metric: ClassVar[str] = RETURN
+
     files: tuple[str, ...]
 
     def limits(self) -> tuple[float, float]:
@@ -33,6 +37,8 @@ class Replays:
 @dataclass(frozen=True)
 class Published:
     """The returns that the paper, or D4RL, normalises a task with."""
+
+    metric: ClassVar[str] = RETURN
 
     task: str
 
@@ -47,6 +53,8 @@ class Published:
 class Exact:
     """In a gridworld both are known: 0 is the uniform policy, 100 the optimal one."""
 
+    metric: ClassVar[str] = RETURN
+
     world: str
     discount: float = 0.95
 
@@ -57,6 +65,18 @@ class Exact:
 @dataclass(frozen=True)
 class Percent:
     """Of episodes that reach their goal, where that pays 1 and nothing else pays."""
+
+    metric: ClassVar[str] = RETURN
+
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+
+@dataclass(frozen=True)
+class Successes:
+    """Percent of episodes that the world calls successful, where success may pay in several steps."""
+
+    metric: ClassVar[str] = SUCCESS
 
     def limits(self) -> tuple[float, float]:
         return 0.0, 1.0

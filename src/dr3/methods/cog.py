@@ -1,0 +1,67 @@
+"""COG (Singh et al., 2020; appendix E.1): CQL on pictures, from task data and prior data together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dr3.backup import Backup
+from dr3.data.batch import Batch
+from dr3.hyperparameters import hyperparameters
+from dr3.methods.base import Spec
+from dr3.methods.continuous import Following, Learner
+from dr3.methods.continuous_cql import ContinuousCQL
+from dr3.networks import ActorCritic
+from dr3.networks.action_critic import States
+from dr3.networks.initialisation import tiny_dense
+
+DENSE = 4  # which part of a learner's key draws dense layers anew
+
+
+@hyperparameters
+@dataclass(frozen=True)
+class COG(ContinuousCQL):
+    """COG: CQL with α = 1 on pictures, moved at random, and one sampled action of each kind.
+
+    What makes it COG beside that is the data: task.npz+prior.npz, prior data with every reward 0. The networks are the
+    release's: three convolutions of 16 filters, then 1024, 512, 256 units, the action coming in at the first of these;
+    the policy's own convolutions, then 1024, 512, 256 and 3 x 256. (In the release the third of these has no ReLU.)
+    """
+
+    name: ClassVar[str] = "cog"
+
+    feature_layer: Literal["penultimate", "convolution"] = "penultimate"
+    """What regularizers and instruments see as phi: the input of the last layer, or the flattened output of the
+    convolutions, which knows no action, as in the public code of DR3 on COG."""
+
+    tiny_start: bool = False
+    """Start dense layers at ±0.0001, as the release does: all of the critics', and the policy's first three."""
+
+    alpha: float = 1.0
+    sampled_actions: int = 1
+    warm_start: int = 10_000
+    hidden: tuple[int, ...] = (1024, 512, 256)
+    policy_hidden: tuple[int, ...] = (1024, 512, 256, 256, 256, 256)
+    crop: int = 4
+
+    def init(self, spec: Spec, key: Array) -> Learner:
+        learner = super().init(spec, key)
+        if not self.tiny_start:
+            return learner
+        return self.start_from(learner, tiny_dense(learner.critic, key=jax.random.fold_in(key, DENSE)))
+
+    def backup(self, states: States, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
+        backup = super().backup(states, critic, following, batch)
+        if self.feature_layer == "penultimate":
+            return backup
+        following_states = critic.critics.states(batch.next_observations)
+        return backup._replace(phi=jnp.stack(states), phi_next=jnp.stack(following_states))
+
+    def features(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
+        if self.feature_layer == "penultimate":
+            return super().features(critic, observations, actions)
+        return jnp.stack(critic.critics.states(observations))

@@ -1,0 +1,76 @@
+"""What a network makes of a picture before it meets an action: convolutions with pooling."""
+
+from __future__ import annotations
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dr3.errors import UserError
+from dr3.networks.convolution import Convolution
+from dr3.networks.linear import Linear
+from dr3.networks.mlp import MLP
+
+KERNEL = 3
+OF_ENCODER = 1  # which part of a network's key draws its encoder: the dense layers' keys do not depend on it
+
+
+class ImageEncoder(eqx.Module):
+    """Convolutions 3 x 3 with a ReLU after each; all but the last halve the picture: (n, h, w, c) -> (n, width).
+
+    COG's three of 16 channels make 12 · 12 · 16 = 2,304 numbers of a picture of 48 x 48. Bytes are pixels, and are
+    scaled to [0, 1] here, at the batch, so that stored frames stay bytes.
+    """
+
+    convolutions: tuple[Convolution, ...]
+    width: int = eqx.field(static=True)
+
+    @classmethod
+    def create(cls, shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array) -> ImageEncoder:
+        """Xavier-uniform layers for pictures of this (height, width, channels)."""
+        height, width, inputs = shape
+        halvings = len(channels) - 1
+        if min(height, width) < 2**halvings:
+            raise UserError(f"A picture of {height} x {width} cannot be halved {halvings} times: give fewer channels.")
+        keys = jax.random.split(key, len(channels))
+        pairs = zip((inputs, *channels[:-1]), channels, keys, strict=True)
+        layers = tuple(Convolution.glorot(before, after, KERNEL, key=of) for before, after, of in pairs)
+        return cls(layers, (height >> halvings) * (width >> halvings) * channels[-1])
+
+    def __call__(self, pictures: Array) -> Array:
+        x = pictures.astype(jnp.float32) * (1.0 / 255.0 if pictures.dtype == jnp.uint8 else 1.0)
+        for layer in self.convolutions[:-1]:
+            x = jax.nn.relu(layer.halved(x))
+        x = jax.nn.relu(self.convolutions[-1](x))
+        return x.reshape(len(x), math.prod(x.shape[1:]))
+
+    def layers(self) -> dict[str, Convolution]:
+        """The layers by name, in forward order."""
+        return {f"conv{number}": layer for number, layer in enumerate(self.convolutions, start=1)}
+
+
+class ImageMLP(eqx.Module):
+    """Dense layers over what an encoder of its own sees: (n, h, w, c) -> (n, width)."""
+
+    encoder: ImageEncoder
+    dense: MLP
+
+    @property
+    def width(self) -> int:
+        return self.dense.width
+
+    def __call__(self, observations: Array) -> Array:
+        return self.dense(self.encoder(observations))
+
+    def layers(self) -> dict[str, Convolution | Linear]:
+        return {**self.encoder.layers(), **self.dense.layers()}
+
+
+def encoder_for(shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array) -> ImageEncoder | None:
+    """An encoder where observations are pictures (height, width, channels); vectors need none."""
+    if len(shape) != 3:
+        return None
+    return ImageEncoder.create(shape, channels, key=jax.random.fold_in(key, OF_ENCODER))

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dr3.errors import UserError
+from dr3.networks import ActorCritic, Convolution, ImageEncoder
+from dr3.networks.convolution import max_pool
+from dr3.networks.initialisation import tiny_dense
+
+KEY = jax.random.key(0)
+
+
+def test_cogs_encoder_makes_2304_numbers_of_a_picture():
+    encoder = jax.eval_shape(lambda key: ImageEncoder.create((48, 48, 3), (16, 16, 16), key=key), KEY)
+    picture = jax.ShapeDtypeStruct((5, 48, 48, 3), jnp.uint8)
+    seen = jax.eval_shape(lambda encoder, picture: encoder(picture), encoder, picture)
+    assert (seen.shape, seen.dtype) == ((5, encoder.width), jnp.float32)
+    assert encoder.width == 2_304
+    assert list(encoder.layers()) == ["conv1", "conv2", "conv3"]
+
+
+def test_by_hand():
+    """Kernels that see their own pixel only: halving takes the largest, the second layer doubles; bytes are scaled."""
+    same = jnp.zeros((3, 3, 1, 1)).at[1, 1].set(1.0)
+    encoder = ImageEncoder((Convolution(same, jnp.zeros(1)), Convolution(2 * same, jnp.array([-1.0]))), 2)
+    picture = np.array([[0, 51, 255, 102], [0, 0, 0, 0]], np.uint8).reshape(1, 2, 4, 1)
+    np.testing.assert_allclose(encoder(jnp.asarray(picture)), [[0.0, 1.0]], atol=1e-6)  # 2 · 51/255 - 1 < 0
+    np.testing.assert_allclose(encoder(jnp.asarray(picture / 255.0, jnp.float32)), [[0.0, 1.0]], atol=1e-6)
+
+
+def test_pooling_and_its_gradient_are_those_of_a_window():
+    x = jax.random.normal(KEY, (2, 5, 6, 3))
+
+    def window(x):
+        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+    def slope(pool):
+        return jax.grad(lambda x: jnp.sum(jnp.sin(pool(x))))(x)
+
+    np.testing.assert_array_equal(max_pool(x), window(x))
+    np.testing.assert_allclose(slope(max_pool), slope(window), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("height", "width", "padding"), [(6, 6, "SAME"), (7, 4, "SAME"), (7, 6, "VALID")])
+def test_halving_in_one_product_is_convolving_and_pooling(height, width, padding):
+    layer = Convolution.glorot(2, 3, 3, padding=padding, implementation="matmul", key=KEY)
+    x = jax.random.normal(KEY, (2, height, width, 2))
+
+    @jax.jit
+    def both(layer, x):
+        ways = (lambda layer, x: layer.halved(x)), (lambda layer, x: max_pool(layer(x)))
+        return [
+            jax.value_and_grad(lambda *a, way=way: jnp.sum(jnp.sin(way(*a))), argnums=(0, 1))(layer, x) for way in ways
+        ]
+
+    together, apart = both(layer, x)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), together, apart)
+    assert np.abs(together[1][0].weight).max() > 0.1
+
+
+def test_a_picture_that_is_too_small_is_refused():
+    with pytest.raises(UserError, match="2 x 8 cannot be halved 2 times"):
+        ImageEncoder.create((2, 8, 3), (4, 4, 4), key=KEY)
+
+
+def test_critics_and_policy_look_with_encoders_of_their_own_and_can_start_tiny():
+    def build(key):
+        agent = ActorCritic.create(
+            (4, 4, 3), 2, hidden=(5, 4), policy_hidden=(6, 5, 4, 3), low=-1.0, high=1.0, key=key, channels=(2, 3)
+        )
+        return agent, tiny_dense(agent, key=key)
+
+    agent, tiny = jax.jit(build)(KEY)
+    first, second = (critic.encoder.convolutions[0].weight for critic in agent.critics.members)
+    assert (first != second).all()
+    assert (first != agent.policy.trunk.encoder.convolutions[0].weight).all()
+    assert list(agent.critics.layers()) == ["conv1", "conv2", "dense1", "dense2", "head"]
+    assert list(agent.layers()) == ["conv1", "conv2", "dense1", "dense2", "dense3", "dense4", "head"]
+    largest = {
+        name: max(np.abs(leaf).max() for leaf in jax.tree.leaves(of)) for name, of in tiny.critics.layers().items()
+    }
+    assert max(largest["dense1"], largest["dense2"], largest["head"]) <= 1e-4
+    assert min(largest["conv1"], largest["conv2"]) > 0.1
+    *early, last = tiny.policy.trunk.dense.stack
+    assert max(np.abs(layer.weight).max() for layer in early) <= 1e-4
+    np.testing.assert_array_equal(last.weight, agent.policy.trunk.dense.stack[-1].weight)
+    assert not any(leaf.weak_type for leaf in jax.tree.leaves(jax.eval_shape(build, KEY)))
