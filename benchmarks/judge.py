@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 
 from rich.table import Table as RichTable
@@ -12,7 +12,13 @@ from rich.table import Table as RichTable
 from shapes import ACTIONS, CONTROL, SHAPES
 
 Seconds = dict[str, list[float]]
-NAMES = {"q": "Q-learning", "q+dr3": "Q-learning + DR3"}
+NAMES = {
+    "q": "Q-learning",
+    "q+dr3": "Q-learning + DR3",
+    "q+label-noise": "Q-learning + label-noise DR3",
+    "cql": "CQL",
+}
+PEERS = {"PyTorch": "PyTorch", "PyTorch fused": "with fused Adam", "d3rlpy": "d3rlpy"}
 SQUARE_FLOPS = 2 * 2048**3
 
 
@@ -45,15 +51,17 @@ def speeds(seconds: Seconds, cores: int) -> Table:
             for members in (1, 4):
                 cells = [f"{sizes.title}, {name}, {members} member{'s' * (members > 1)}"]
                 question = f"{cores} | {shape} | {work} | {members}"
-                ours = seconds[f"dr3 | {question}"]
+                ours = seconds.get(f"dr3 | {question}")
+                if ours is None:
+                    continue
                 cells.append(f"{members / median(ours):,.4g}")
-                for peer in ("PyTorch", "d3rlpy"):
+                for peer in PEERS:
                     theirs = seconds.get(f"{peer} | {question}")
                     cells.append("" if theirs is None else f"{members / median(theirs):,.4g}")
                     cells.append("" if theirs is None else f"{ratio(theirs, ours):.2f}x")
                 rows.append(tuple(cells))
     title = f"Updates per second on {cores} core{'s' * (cores > 1)}"
-    return Table(title, ("", "dr3", "PyTorch", "ratio", "d3rlpy", "ratio"), rows)
+    return Table(title, ("", "dr3", *chain.from_iterable((name, "ratio") for name in PEERS.values())), rows)
 
 
 def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
@@ -78,9 +86,9 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
             seconds[f"dr3 | {cores} | {shape} | {work} | {members}"],
         )
 
-    def cost(shape: str, work: str) -> Callable[[int], float]:
+    def cost(shape: str, work: str, base: str = "q") -> Callable[[int], float]:
         return lambda cores: ratio(
-            seconds[f"dr3 | {cores} | {shape} | {work} | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
+            seconds[f"dr3 | {cores} | {shape} | {work} | 1"], seconds[f"dr3 | {cores} | {shape} | {base} | 1"]
         )
 
     def four(shape: str) -> Callable[[int], float]:
@@ -122,11 +130,16 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
             seconds[f"d3rlpy control | {cores} | {shape} | q | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
         )
 
+    def discrete_over_d3rlpy(cores: int) -> float:
+        return ratio(seconds[f"d3rlpy | {cores} | minatar | cql | 4"], seconds[f"dr3 | {cores} | minatar | cql | 4"])
+
     def cql_of_peak(cores: int) -> float:
         peak, ours = seconds[f"dr3 | {cores} | mlp | matmul-square | 1"], seconds[f"dr3 | {cores} | cql | q | 1"]
         return ratio(peak, ours) * cql_flops() / SQUARE_FLOPS
 
     listed += [
+        ("Discrete CQL over d3rlpy, MinAtar CNN, 4", discrete_over_d3rlpy, "≥", 3.0),
+        ("Label-noise DR3 over DR3, Nature CNN", cost("nature", "q+label-noise", "q+dr3"), "≤", 1.25),
         ("SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
         ("CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
         ("DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),

@@ -1,4 +1,4 @@
-"""Updates per second of dr3, of the same update in PyTorch, and of d3rlpy's DQN, side by side in one run.
+"""Updates per second of dr3, of the same update in PyTorch, and of d3rlpy's methods, side by side in one run.
 
     .venv/bin/python benchmarks/run.py --peer .venv-peers/bin/python
 
@@ -26,6 +26,7 @@ from sides import Side, versions
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 MEMBERS = (1, 4)
+DISCRETE_CQL = [("minatar", "cql", members) for members in MEMBERS]
 
 
 def questions(side: str) -> list[tuple[str, str, int]]:
@@ -33,13 +34,14 @@ def questions(side: str) -> list[tuple[str, str, int]]:
     if side == "d3rlpy control":
         return [(shape, "q", 1) for shape in CONTROL]
     if side == "d3rlpy":
-        return [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
+        return [*((shape, "q", members) for shape in SHAPES for members in MEMBERS), *DISCRETE_CQL]
     both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
-    if side == "PyTorch":
+    if side in ("PyTorch", "PyTorch fused"):
         return both
     peaks = [("mlp", "matmul-square", 1), ("mlp", "matmul-same", 1)]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
-    return [*both, *((shape, "q+dr3-stop", 1) for shape in SHAPES), *peaks, *control]
+    costs = [*((shape, "q+dr3-stop", 1) for shape in SHAPES), ("nature", "q+label-noise", 1)]
+    return [*both, *DISCRETE_CQL, *costs, *peaks, *control]
 
 
 def main() -> None:
@@ -66,6 +68,7 @@ def main() -> None:
         sides = [
             Side("dr3", None, HERE / "ours.py", cores, RESULTS),
             Side("PyTorch", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS),
+            Side("PyTorch fused", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS, "fused"),
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
             Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]
