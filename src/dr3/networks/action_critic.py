@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dr3.networks.linear import Linear
+from dr3.networks.linear import Linear, product
 
 
 class StateActionLinear(eqx.Module):
@@ -29,7 +29,7 @@ class StateActionLinear(eqx.Module):
         return cls(whole.weight[:states], whole.weight[states:], whole.bias)
 
     def __call__(self, states: Array, actions: Array) -> Array:
-        return actions @ self.action_weight + (states @ self.state_weight + self.bias)
+        return product(actions, self.action_weight) + (product(states, self.state_weight) + self.bias)
 
 
 class ActionCritic(eqx.Module):
