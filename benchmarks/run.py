@@ -26,6 +26,7 @@ from sides import Side, versions
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 MEMBERS = (1, 4)
+PEAKS = ("matmul-square", "matmul-same")  # whatever else is asked: bars are held against them
 DISCRETE_CQL = [("minatar", "cql", members) for members in MEMBERS]
 
 
@@ -38,7 +39,7 @@ def questions(side: str) -> list[tuple[str, str, int]]:
     both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
     if side in ("PyTorch", "PyTorch fused"):
         return both
-    peaks = [("mlp", "matmul-square", 1), ("mlp", "matmul-same", 1)]
+    peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
     costs = [*((shape, "q+dr3-stop", 1) for shape in SHAPES), ("nature", "q+label-noise", 1)]
     return [*both, *DISCRETE_CQL, *costs, *peaks, *control]
@@ -54,6 +55,10 @@ def main() -> None:
         choices=("wall", "cpu"),
         default="wall",
         help="cpu: processor seconds on one core only, for a machine that has other work",
+    )
+    everything = (*SHAPES, *CONTROL)
+    parser.add_argument(
+        "--shapes", nargs="+", choices=everything, default=everything, help="only these, and their bars"
     )
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
@@ -72,9 +77,8 @@ def main() -> None:
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
             Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]
-        everything = (*SHAPES, *CONTROL)
         asked = [(side, *question) for shape in everything for side in sides for question in questions(side.name)
-                 if question[0] == shape]  # fmt: skip
+                 if question[0] == shape and (shape in arguments.shapes or question[1] in PEAKS)]  # fmt: skip
         text = f"{count} core{'s' * (count > 1)}"
         times = {}
         for side, *question in track(asked, f"Warming up on {text}", console=console, transient=True):
@@ -102,7 +106,8 @@ def main() -> None:
     }
     (RESULTS / "speed.json").write_text(json.dumps(record, indent=1) + "\n")
     tables = [speeds(seconds, count) for count in columns]
-    tables += [control_speeds(seconds, list(columns)), bars(seconds, list(columns))]
+    tables += [control_speeds(seconds, list(columns)), bars(seconds, list(columns), arguments.shapes)]
+    tables = [table for table in tables if table.rows]
     for table in tables:
         console.print(table.rich())
         console.print()
