@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 
 from rich.table import Table as RichTable
@@ -12,7 +12,13 @@ from rich.table import Table as RichTable
 from shapes import ACTIONS, CONTROL, SHAPES
 
 Seconds = dict[str, list[float]]
-NAMES = {"q": "Q-learning", "q+dr3": "Q-learning + DR3"}
+NAMES = {
+    "q": "Q-learning",
+    "q+dr3": "Q-learning + DR3",
+    "q+label-noise": "Q-learning + label-noise DR3",
+    "cql": "CQL",
+}
+PEERS = {"PyTorch": "PyTorch", "PyTorch fused": "with fused Adam", "d3rlpy": "d3rlpy"}
 SQUARE_FLOPS = 2 * 2048**3
 
 
@@ -45,15 +51,17 @@ def speeds(seconds: Seconds, cores: int) -> Table:
             for members in (1, 4):
                 cells = [f"{sizes.title}, {name}, {members} member{'s' * (members > 1)}"]
                 question = f"{cores} | {shape} | {work} | {members}"
-                ours = seconds[f"dr3 | {question}"]
+                ours = seconds.get(f"dr3 | {question}")
+                if ours is None:
+                    continue
                 cells.append(f"{members / median(ours):,.4g}")
-                for peer in ("PyTorch", "d3rlpy"):
+                for peer in PEERS:
                     theirs = seconds.get(f"{peer} | {question}")
                     cells.append("" if theirs is None else f"{members / median(theirs):,.4g}")
                     cells.append("" if theirs is None else f"{ratio(theirs, ours):.2f}x")
                 rows.append(tuple(cells))
     title = f"Updates per second on {cores} core{'s' * (cores > 1)}"
-    return Table(title, ("", "dr3", "PyTorch", "ratio", "d3rlpy", "ratio"), rows)
+    return Table(title, ("", "dr3", *chain.from_iterable((name, "ratio") for name in PEERS.values())), rows)
 
 
 def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
@@ -61,7 +69,9 @@ def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
     rows = []
     for cores in columns:
         for shape, sizes in CONTROL.items():
-            ours = seconds[f"dr3 | {cores} | {shape} | q | 1"]
+            ours = seconds.get(f"dr3 | {cores} | {shape} | q | 1")
+            if ours is None:
+                continue
             theirs = seconds[f"d3rlpy control | {cores} | {shape} | q | 1"]
             with_dr3 = seconds[f"dr3 | {cores} | {shape} | q+dr3 | 1"]
             cells = (f"{1 / median(side):,.4g}" for side in (ours, with_dr3, theirs))
@@ -69,8 +79,8 @@ def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
     return Table("Continuous control, updates per second", ("", "dr3", "with DR3", "d3rlpy", "ratio"), rows)
 
 
-def bars(seconds: Seconds, columns: list[int]) -> Table:
-    """Every bar, with what was measured on one core and on all of them."""
+def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table:
+    """Every bar of these shapes, with what was measured on one core and on all of them."""
 
     def over_pytorch(shape: str, work: str, members: int) -> Callable[[int], float]:
         return lambda cores: ratio(
@@ -78,9 +88,9 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
             seconds[f"dr3 | {cores} | {shape} | {work} | {members}"],
         )
 
-    def cost(shape: str, work: str) -> Callable[[int], float]:
+    def cost(shape: str, work: str, base: str = "q") -> Callable[[int], float]:
         return lambda cores: ratio(
-            seconds[f"dr3 | {cores} | {shape} | {work} | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
+            seconds[f"dr3 | {cores} | {shape} | {work} | 1"], seconds[f"dr3 | {cores} | {shape} | {base} | 1"]
         )
 
     def four(shape: str) -> Callable[[int], float]:
@@ -97,24 +107,36 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
 
     mlp = SHAPES["mlp"]
     same = 2 * mlp.batch * mlp.hidden[0] * mlp.hidden[1]
-    listed: list[tuple[str, Callable[[int], float], str, float]] = []
+    listed: list[tuple[str, str, Callable[[int], float], str, float]] = []  # of which shape, what, value, bar
     for members in (1, 4):
         listed += [
-            (f"MinAtar CNN over PyTorch, {members}", over_pytorch("minatar", "q", members), "≥", 3.0),
-            (f"MinAtar CNN + DR3 over PyTorch, {members}", over_pytorch("minatar", "q+dr3", members), "≥", 3.0),
-            (f"(1024, 1024) MLP over PyTorch, {members}", over_pytorch("mlp", "q", members), "≥", 1.0),
-            (f"(1024, 1024) MLP + DR3 over PyTorch, {members}", over_pytorch("mlp", "q+dr3", members), "≥", 1.0),
-            (f"Nature CNN + DR3 over PyTorch, {members}", over_pytorch("nature", "q+dr3", members), "≥", 1.5),
+            ("minatar", f"MinAtar CNN over PyTorch, {members}", over_pytorch("minatar", "q", members), "≥", 3.0),
+            (
+                "minatar",
+                f"MinAtar CNN + DR3 over PyTorch, {members}",
+                over_pytorch("minatar", "q+dr3", members),
+                "≥",
+                3.0,
+            ),
+            ("mlp", f"(1024, 1024) MLP over PyTorch, {members}", over_pytorch("mlp", "q", members), "≥", 1.0),
+            ("mlp", f"(1024, 1024) MLP + DR3 over PyTorch, {members}", over_pytorch("mlp", "q+dr3", members), "≥", 1.0),
+            ("nature", f"Nature CNN + DR3 over PyTorch, {members}", over_pytorch("nature", "q+dr3", members), "≥", 1.5),
         ]
     listed += [
-        ("(1024, 1024) MLP, of the peak of 2048 x 2048 matmuls", of_peak("matmul-square", SQUARE_FLOPS), "≥", 0.6),
-        ("(1024, 1024) MLP, of the peak of 256 x 1024 x 1024", of_peak("matmul-same", same), "≥", 0.6),
+        (
+            "mlp",
+            "(1024, 1024) MLP, of the peak of 2048 x 2048 matmuls",
+            of_peak("matmul-square", SQUARE_FLOPS),
+            "≥",
+            0.6,
+        ),
+        ("mlp", "(1024, 1024) MLP, of the peak of 256 x 1024 x 1024", of_peak("matmul-same", same), "≥", 0.6),
     ]
     for shape, sizes in SHAPES.items():
         listed += [
-            (f"DR3 over the base update, {sizes.title}", cost(shape, "q+dr3"), "≤", 1.8),
-            (f"DR3 with stop-gradient over the base, {sizes.title}", cost(shape, "q+dr3-stop"), "≤", 1.35),
-            (f"4 members over one, {sizes.title} + DR3", four(shape), "≤", 4.0),
+            (shape, f"DR3 over the base update, {sizes.title}", cost(shape, "q+dr3"), "≤", 1.8),
+            (shape, f"DR3 with stop-gradient over the base, {sizes.title}", cost(shape, "q+dr3-stop"), "≤", 1.35),
+            (shape, f"4 members over one, {sizes.title} + DR3", four(shape), "≤", 4.0),
         ]
 
     def over_d3rlpy(shape: str) -> Callable[[int], float]:
@@ -122,18 +144,25 @@ def bars(seconds: Seconds, columns: list[int]) -> Table:
             seconds[f"d3rlpy control | {cores} | {shape} | q | 1"], seconds[f"dr3 | {cores} | {shape} | q | 1"]
         )
 
+    def discrete_over_d3rlpy(cores: int) -> float:
+        return ratio(seconds[f"d3rlpy | {cores} | minatar | cql | 4"], seconds[f"dr3 | {cores} | minatar | cql | 4"])
+
     def cql_of_peak(cores: int) -> float:
         peak, ours = seconds[f"dr3 | {cores} | mlp | matmul-square | 1"], seconds[f"dr3 | {cores} | cql | q | 1"]
         return ratio(peak, ours) * cql_flops() / SQUARE_FLOPS
 
     listed += [
-        ("SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
-        ("CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
-        ("DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),
-        ("CQL, of the peak of 2048 x 2048 matmuls", cql_of_peak, "≥", 0.5),
+        ("minatar", "Discrete CQL over d3rlpy, MinAtar CNN, 4", discrete_over_d3rlpy, "≥", 3.0),
+        ("nature", "Label-noise DR3 over DR3, Nature CNN", cost("nature", "q+label-noise", "q+dr3"), "≤", 1.25),
+        ("sac", "SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
+        ("cql", "CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
+        ("cql", "DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),
+        ("cql", "CQL, of the peak of 2048 x 2048 matmuls", cql_of_peak, "≥", 0.5),
     ]
     rows = []
-    for name, measured, sense, bar in listed:
+    for shape, name, measured, sense, bar in listed:
+        if shape not in shapes:
+            continue
         cells = [name, f"{sense} {bar:g}"]
         for cores in columns:
             value = measured(cores)

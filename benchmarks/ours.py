@@ -11,14 +11,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dr3 import DQN, DR3, SAC, ContinuousCQL
+from dr3 import CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
 from dr3.training.loop import advance, begin
 from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
-REGULARIZERS = {"q": None, "q+dr3": DR3(COEFFICIENT), "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next")}
+REGULARIZERS = {
+    "q": None,
+    "cql": None,
+    "q+dr3": DR3(COEFFICIENT),
+    "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next"),
+    "q+label-noise": LabelNoiseDR3(COEFFICIENT),
+}
 SQUARE = 2048
 
 
@@ -45,7 +51,8 @@ def build(shape: Shape | Control, work: str, members: int) -> Run:
         return matmuls(shape, work)
     if isinstance(shape, Control):
         return updates(control_method(shape), control_table(shape), control_spec(shape), work, members)
-    method = DQN(
+    kind = CQL if work == "cql" else DQN
+    method = kind(
         discount=DISCOUNT,
         learning_rate=LEARNING_RATE,
         batch_size=shape.batch,

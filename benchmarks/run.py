@@ -1,4 +1,4 @@
-"""Updates per second of dr3, of the same update in PyTorch, and of d3rlpy's DQN, side by side in one run.
+"""Updates per second of dr3, of the same update in PyTorch, and of d3rlpy's methods, side by side in one run.
 
     .venv/bin/python benchmarks/run.py --peer .venv-peers/bin/python
 
@@ -26,6 +26,8 @@ from sides import Side, versions
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 MEMBERS = (1, 4)
+PEAKS = ("matmul-square", "matmul-same")  # whatever else is asked: bars are held against them
+DISCRETE_CQL = [("minatar", "cql", members) for members in MEMBERS]
 
 
 def questions(side: str) -> list[tuple[str, str, int]]:
@@ -33,13 +35,14 @@ def questions(side: str) -> list[tuple[str, str, int]]:
     if side == "d3rlpy control":
         return [(shape, "q", 1) for shape in CONTROL]
     if side == "d3rlpy":
-        return [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
+        return [*((shape, "q", members) for shape in SHAPES for members in MEMBERS), *DISCRETE_CQL]
     both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
-    if side == "PyTorch":
+    if side in ("PyTorch", "PyTorch fused"):
         return both
-    peaks = [("mlp", "matmul-square", 1), ("mlp", "matmul-same", 1)]
+    peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
-    return [*both, *((shape, "q+dr3-stop", 1) for shape in SHAPES), *peaks, *control]
+    costs = [*((shape, "q+dr3-stop", 1) for shape in SHAPES), ("nature", "q+label-noise", 1)]
+    return [*both, *DISCRETE_CQL, *costs, *peaks, *control]
 
 
 def main() -> None:
@@ -52,6 +55,10 @@ def main() -> None:
         choices=("wall", "cpu"),
         default="wall",
         help="cpu: processor seconds on one core only, for a machine that has other work",
+    )
+    everything = (*SHAPES, *CONTROL)
+    parser.add_argument(
+        "--shapes", nargs="+", choices=everything, default=everything, help="only these, and their bars"
     )
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
@@ -66,12 +73,12 @@ def main() -> None:
         sides = [
             Side("dr3", None, HERE / "ours.py", cores, RESULTS),
             Side("PyTorch", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS),
+            Side("PyTorch fused", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS, "fused"),
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
             Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]
-        everything = (*SHAPES, *CONTROL)
         asked = [(side, *question) for shape in everything for side in sides for question in questions(side.name)
-                 if question[0] == shape]  # fmt: skip
+                 if question[0] == shape and (shape in arguments.shapes or question[1] in PEAKS)]  # fmt: skip
         text = f"{count} core{'s' * (count > 1)}"
         times = {}
         for side, *question in track(asked, f"Warming up on {text}", console=console, transient=True):
@@ -99,7 +106,8 @@ def main() -> None:
     }
     (RESULTS / "speed.json").write_text(json.dumps(record, indent=1) + "\n")
     tables = [speeds(seconds, count) for count in columns]
-    tables += [control_speeds(seconds, list(columns)), bars(seconds, list(columns))]
+    tables += [control_speeds(seconds, list(columns)), bars(seconds, list(columns), arguments.shapes)]
+    tables = [table for table in tables if table.rows]
     for table in tables:
         console.print(table.rich())
         console.print()

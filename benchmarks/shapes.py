@@ -64,7 +64,8 @@ def serve(build: Callable[[Any, str, int], Run]) -> None:
     processor) on standard output.
 
     `build(shape, work, members)` is called once per kind of question; the first answer holds whatever it compiles, and
-    is the asker's to throw away. Works are "q" (the base method), "q+dr3", and "q+dr3-stop" (no gradient into phi').
+    is the asker's to throw away. Works are "q" (the base method), "cql" (discrete CQL), "q+dr3", "q+dr3-stop" (no
+    gradient into phi') and "q+label-noise".
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer

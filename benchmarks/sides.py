@@ -16,12 +16,12 @@ FEWEST = 8  # a call has a cost of its own; fewer updates would measure that
 class Process:
     """One process on some cores, with as many threads as it has cores."""
 
-    def __init__(self, python: str, script: Path, cores: Sequence[int], log: Path) -> None:
+    def __init__(self, command: Sequence[str], cores: Sequence[int], log: Path) -> None:
         path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(len(cores))}
         with log.open("a") as stderr:
             self.process = subprocess.Popen(
-                [python, "-u", str(script)],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
@@ -47,9 +47,11 @@ class Process:
 class Side:
     """dr3 runs the members of a population itself. For a peer they are spread over one process per core."""
 
-    def __init__(self, name: str, python: str | None, script: Path, cores: Sequence[int], logs: Path) -> None:
-        self.name, self.cores, self.script = name, cores, script
-        self.python, self.spreads = python or sys.executable, python is not None
+    def __init__(
+        self, name: str, python: str | None, script: Path, cores: Sequence[int], logs: Path, *arguments: str
+    ) -> None:
+        self.name, self.cores, self.spreads = name, cores, python is not None
+        self.command = [python or sys.executable, "-u", str(script), *arguments]
         self.log = logs / f"{name}.log"
         self.processes: dict[int, list[Process]] = {}  # how many they are -> they
 
@@ -73,7 +75,7 @@ class Side:
     def _for(self, count: int) -> list[Process]:
         if count not in self.processes:
             shares = [self.cores[number::count] for number in range(count)]
-            self.processes[count] = [Process(self.python, self.script, share, self.log) for share in shares]
+            self.processes[count] = [Process(self.command, share, self.log) for share in shares]
         return self.processes[count]
 
 

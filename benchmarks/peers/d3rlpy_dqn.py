@@ -1,4 +1,4 @@
-"""Updates of d3rlpy's DQN as its `fit` makes them (draw a batch, then `update`), asked for by run.py."""
+"""Updates of d3rlpy's DQN and discrete CQL as its `fit` makes them (draw a batch, `update`), asked for by run.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from d3rlpy.algos import DQNConfig
+from d3rlpy.algos import DiscreteCQLConfig, DQNConfig
 from d3rlpy.dataset import MDPDataset
 from d3rlpy.models.encoders import PixelEncoderFactory, VectorEncoderFactory
 from d3rlpy.preprocessing import PixelObservationScaler
@@ -38,13 +38,14 @@ def dataset_of(shape: Shape) -> MDPDataset:
 
 
 def build(shape: Shape, work: str, members: int) -> Run:
-    assert work == "q", "d3rlpy has no DR3"
+    assert work in ("q", "cql"), "d3rlpy has no DR3"
     if shape.stages:
         # Its convolutions never pad: on 84 x 84 the dense layer sees 3136 inputs where the other sides have 7744.
         encoder = PixelEncoderFactory(filters=[list(stage) for stage in shape.stages], feature_size=shape.hidden[-1])
     else:
         encoder = VectorEncoderFactory(hidden_units=list(shape.hidden))
-    config = DQNConfig(
+    kind = DiscreteCQLConfig if work == "cql" else DQNConfig
+    config = kind(
         batch_size=shape.batch,
         learning_rate=LEARNING_RATE,
         gamma=DISCOUNT,

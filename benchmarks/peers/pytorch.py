@@ -1,9 +1,10 @@
-"""The same updates in eager PyTorch, asked for by run.py."""
+"""The same updates in eager PyTorch, asked for by run.py; with the argument "fused", with its fused Adam."""
 
 from __future__ import annotations
 
 import copy
 import os
+import sys
 from functools import cache
 
 import numpy as np
@@ -13,6 +14,8 @@ from torch import Tensor, nn
 from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
 
 torch.set_num_threads(len(os.sched_getaffinity(0)))
+
+FUSED = "fused" in sys.argv[1:] or None  # one pass over the weights: the fastest of its three Adams on CPU, by request
 
 
 def trunk(shape: Shape) -> nn.Sequential:
@@ -52,8 +55,7 @@ class Member:
         self.trunk, self.head = trunk(shape), nn.Linear(shape.hidden[-1], ACTIONS)
         self.target_trunk, self.target_head = copy.deepcopy(self.trunk), copy.deepcopy(self.head)
         parameters = [*self.trunk.parameters(), *self.head.parameters()]
-        # Adam in one pass over the weights: on CPU the fastest of PyTorch's three, and not its default.
-        self.adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=True)
+        self.adam = torch.optim.Adam(parameters, lr=LEARNING_RATE, fused=FUSED)
         self.step = 0
 
     def update(self) -> None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.networks.image_encoder import ImageEncoder, encoder_for
-from dr3.networks.linear import Linear
+from dr3.networks.linear import Linear, product
 
 States = tuple[Array, ...]  # (n, …) for each of several critics
 
@@ -32,7 +32,7 @@ class StateActionLinear(eqx.Module):
         return cls(whole.weight[:states], whole.weight[states:], whole.bias)
 
     def __call__(self, states: Array, actions: Array) -> Array:
-        return actions @ self.action_weight + (states @ self.state_weight + self.bias)
+        return product(actions, self.action_weight) + (product(states, self.state_weight) + self.bias)
 
 
 class ActionCritic(eqx.Module):
