@@ -18,7 +18,7 @@ from dr3.paper.tables import table
 
 MAZE_STEPS = 100_000  # of each maze's data
 SAC_STEPS = 200_000  # of each replay
-MAZE_UPDATES = 10_000
+MAZE_UPDATES = 6_000
 MUJOCO_UPDATES = 30_000
 SMALL: dict[str, Any] = {"hidden": (128, 128), "policy_hidden": (128, 128), "batch_size": 128}
 COLLECTOR = SAC(**SMALL, learning_rate=1e-3)
