@@ -95,7 +95,7 @@ DRAWERS = WithAndWithout(
             episodes=16,
             note="The drawers made here, in MuJoCo, stand in for the original's; of its tasks the easy one (both are "
             f"closed), with {EPISODES} episodes of each of two scripts as the whole data, of which a quarter is taken. "
-            "Networks have convolutions of 8 channels and 2 x 128 units, batches 32 rows, the warm start 1,000 updates.",
+            "Networks have convolutions of 8 channels and 2 x 128 units, batches 32 rows, warm starts 1,000 updates.",
         ),
         "paper": Setup(
             tuple(_original(number, env, share) for number, env in enumerate(ORIGINALS, start=1) for share in SHARES),
