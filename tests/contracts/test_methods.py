@@ -31,7 +31,6 @@ class Case(NamedTuple):
 # So small that every phase of a run is past after a few updates.
 SMALL = {
     "channels": (2, 3),
-    "crop": 1,
     "policy_hidden": (8,),
     "sampled_actions": 3,
     "warm_start": 1,
@@ -44,10 +43,13 @@ def case(request, logged, logged_continuous, logged_pictures) -> Case:
     method = METHODS[request.param]()
     small = {name: value for name, value in SMALL.items() if hasattr(method, name)}
     method = dataclasses.replace(method, hidden=(8, 6), batch_size=8, **small)
-    continuous = isinstance(method, ContinuousMethod)
-    data = method.prepare(
-        logged_pictures if continuous and method.crop else logged_continuous if continuous else logged
-    )
+    if not isinstance(method, ContinuousMethod):
+        data = method.prepare(logged)
+    elif not method.crop:
+        data = method.prepare(logged_continuous)
+    else:
+        method = dataclasses.replace(method, crop=1)
+        data = method.prepare(logged_pictures)
     spec = Spec.of(data)
     learner = fresh(method, spec, jax.random.key(0))
     # A few updates away from the start, so that the critic and its target network differ.
