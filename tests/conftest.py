@@ -148,8 +148,8 @@ def small_run(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def copied_run(small_run, tmp_path) -> Path:
-    """That run, to be changed."""
-    return Path(shutil.copytree(small_run, tmp_path / "run"))
+    """That run, to be changed, without what another test's report may have measured of it."""
+    return Path(shutil.copytree(small_run, tmp_path / "run", ignore=shutil.ignore_patterns("measurements")))
 
 
 class Ladder:

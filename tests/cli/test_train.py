@@ -158,7 +158,7 @@ def test_train_alone_lists_the_methods(dr3):
         ("trian dqn", "There is no command 'trian'; there are train, "),
         (
             "train dqm --data grid16smoothobs",
-            "There is no method 'dqm'; there are bc, brac, continuous-cql, cql, ",
+            "There is no method 'dqm'; there are bc, brac, cog, continuous-cql, ",
         ),
         ("train --data grid16smoothobs", "dr3 train needs a method first"),
         ("train dqn --data grid17", "There is no data 'grid17': it is neither a file nor one of the worlds"),
