@@ -73,10 +73,8 @@ def test_a_population_is_the_same_streamed_and_resident(run, tmp_path):
 def test_every_method_gets_the_same_batches(name, logged, logged_continuous, logged_pictures):
     """SARSA has rows of its own, TD a column: what a block holds is what the resident table would give."""
     method = METHODS[name](batch_size=8)
-    if isinstance(method, ContinuousMethod):
-        data = logged_pictures if method.crop else logged_continuous
-    else:
-        data = logged
+    continuous = logged_pictures if getattr(method, "crop", 0) else logged_continuous
+    data = continuous if isinstance(method, ContinuousMethod) else logged
     members = population(method, None, [5])
     with Feed(members, data, "host") as feed:
         block, later = feed.at(0, 0), feed.at(0, 20)
