@@ -108,7 +108,8 @@ def _judged(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome
     rows = () if experiment.numbers is None else tuple(experiment.numbers(evidence))
     if experiment.picture is not None:
         seeds = len({seed for task in design.tasks for seed in task.seeds})
-        experiment.picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds} seeds. {design.note}".strip())
+        # What stands in for what is on the page beside it: too long for a line under a picture.
+        experiment.picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds} seeds")
     return Result(
         experiment.id, plan.scale, verdict, why, answers, rows, picture=PICTURE if experiment.picture else None
     )
