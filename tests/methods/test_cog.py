@@ -65,7 +65,7 @@ def test_the_features_of_the_convolution_know_no_action(logged_pictures):
 
 def test_which_observations_are_taken(logged_continuous, logged_pictures):
     with pytest.raises(UserError, match=r"crop is for pictures, .* give --crop 0"):
-        COG().prepare(logged_continuous)
+        SAC(crop=2).prepare(logged_continuous)
     for method in (BC(), SAC(crop=2)):
         assert method.prepare(logged_pictures) is logged_pictures
     flat = dataclasses.replace(
@@ -87,3 +87,8 @@ def test_the_preset_has_the_releases_numbers():
     # But for how dense layers start, this is what `dr3 train cog` trains.
     assert dataclasses.replace(method, tiny_start=False) == COG()
     assert cog(dr3=False) == (method, None)
+
+
+def test_vectors_are_refused_with_what_to_use_instead(logged_continuous):
+    with pytest.raises(UserError, match=r"cog learns from pictures.*use continuous-cql"):
+        COG(**SMALL, crop=0).prepare(logged_continuous)

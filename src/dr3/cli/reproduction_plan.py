@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan) -> None:
     from rich.console import Console
 
-    from dr3.paper.experiments import jobs_of, missing_data
+    from dr3.paper.experiments import data_of, jobs_of, missing_data
     from dr3.sweeps import Preparation, Task
 
     console = Console()
@@ -31,8 +31,9 @@ def print_plan(plan: Plan) -> None:
     missing = missing_data(jobs)
     for word in missing:
         console.print(f"  {word}: missing", soft_wrap=True, highlight=False)
-    there = len({task.data for task in tasks})
-    console.print(f"  {there} data sets in all under {plan.data}, {len(missing)} missing.", highlight=False)
+    console.print(
+        f"  {len(data_of(jobs))} data sets in all under {plan.data}, {len(missing)} missing.", highlight=False
+    )
     _print_costs(jobs, console)
 
 

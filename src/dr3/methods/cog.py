@@ -11,6 +11,8 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
+from dr3.data.transitions import Transitions
+from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Spec
 from dr3.methods.continuous import Following, Learner
@@ -47,6 +49,11 @@ class COG(ContinuousCQL):
     hidden: tuple[int, ...] = (1024, 512, 256)
     policy_hidden: tuple[int, ...] = (1024, 512, 256, 256, 256, 256)
     crop: int = 4
+
+    def prepare(self, data: Transitions) -> Transitions:
+        if len(shape := tuple(data.observations.shape[1:])) != 3:
+            raise UserError(f"cog learns from pictures, but {data.name} has observations {shape}; use continuous-cql.")
+        return super().prepare(data)
 
     def init(self, spec: Spec, key: Array) -> Learner:
         learner = super().init(spec, key)

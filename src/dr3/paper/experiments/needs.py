@@ -12,17 +12,17 @@ from dr3.notation import split
 from dr3.sweeps import Job, Preparation, Task
 
 
+def data_of(jobs: Iterable[Job]) -> list[str]:
+    """The files and folders that tasks learn from, each once; a gridworld or a sample needs none."""
+    words = (split(part)[0] for job in jobs if isinstance(job, Task) for part in job.data.split("+"))
+    return [word for word in dict.fromkeys(words) if word not in GRIDWORLDS and not word.startswith(SAMPLE.rstrip(":"))]
+
+
 def missing_data(jobs: Iterable[Job]) -> list[str]:
-    """The files and folders that are not there and that nothing makes, each once."""
+    """Those that are not there and that nothing makes."""
     jobs = list(jobs)
     made = {job.name for job in jobs if isinstance(job, Preparation)}
-    tasks = [job for job in jobs if isinstance(job, Task) and not made & set(job.needs)]
-    wanted = dict.fromkeys(split(part)[0] for task in tasks for part in task.data.split("+"))
-    return [
-        word
-        for word in wanted
-        if word not in GRIDWORLDS and not word.startswith(SAMPLE.rstrip(":")) and not Path(word).exists()
-    ]
+    return [word for word in data_of(job for job in jobs if not made & set(job.needs)) if not Path(word).exists()]
 
 
 def check_data(jobs: Iterable[Job], data: Path) -> None:
