@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from dr3.cli import invoke
-from dr3.paper.gridworlds import carried
+from dr3.paper import minatar_sample
+from dr3.paper.findings import carried, make
+from dr3.paper.minatar_sample import breakout_curves, judge_breakout
 
 
 def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
@@ -16,7 +19,8 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "demo" / "8x8-40"
     record = json.loads((tmp_path / "copy.json").read_text())
     assert record == json.loads((folder / "findings.json").read_text())
-    assert [one["id"] for one in record["findings"]] == ["out-of-sample-actions", "target-update-frequency", "dr3"]
+    found = [one["id"] for one in record["findings"]]
+    assert found == ["out-of-sample-actions", "target-update-frequency", "dr3", "minatar"]
     said = " ".join(capsys.readouterr().out.split())
     for one in record["findings"]:
         assert isinstance(one["holds"], bool)
@@ -38,3 +42,19 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
 
 def test_a_frozen_member_stays_where_it_was():
     np.testing.assert_array_equal(carried(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])
+
+
+@pytest.mark.parametrize("played", [True, False])
+def test_the_finding_on_a_game_is_judged_with_what_there_is(tmp_path, monkeypatch, played):
+    if played:
+        pytest.importorskip("pgx")
+    else:
+        monkeypatch.setattr(minatar_sample, "can_play", lambda: False)
+    curves = breakout_curves(updates=20, seeds=1)
+    found = judge_breakout(curves, make(curves.values(), tmp_path, lambda done, of: None))
+    assert found.numbers["played"] is played
+    assert ("average_return_by_seed" in found.numbers) is played
+    assert ("pip install" in found.sentence) is not played
+    dots = {name: of[0] for name, of in found.numbers["final_dot_product_by_seed"].items()}
+    if not played:
+        assert found.holds is (dots["cql+dr3"] < dots["cql"])

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from dr3.cli.parsing import parse
 
 if TYPE_CHECKING:
-    from dr3.paper.gridworlds import Finding, Size
+    from dr3.paper.demonstration import Demonstration
+    from dr3.paper.findings import Finding
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The paper's gridworld evidence as three findings, with pictures and numbers.
+    """The paper's gridworld evidence, and DR3 on the data of a game, as four findings with pictures and numbers.
 
     example: dr3 demo --json findings.json
     """
@@ -40,18 +41,19 @@ class Demo:
 def main(arguments: list[str]) -> int:
     options = parse(Demo, arguments, prog="dr3 demo", description=Demo.__doc__ or "")
 
-    from dr3.paper.gridworld_pictures import draw_findings
-    from dr3.paper.gridworlds import FULL, QUICK, SMOKE, findings
+    from dr3.paper.demonstration import FULL, QUICK, SMOKE, findings
+    from dr3.paper.demonstration_pictures import draw_findings
 
-    size = FULL if options.full else SMOKE if options.smoke else QUICK
-    out = options.out / f"{'x'.join(map(str, size.hidden))}-{size.updates}"
+    sizes = FULL if options.full else SMOKE if options.smoke else QUICK
+    out = options.out / f"{'x'.join(map(str, sizes.gridworlds.hidden))}-{sizes.gridworlds.updates}"
     began = time.monotonic()
-    _introduce(size)
+    _introduce(sizes)
     with _progress() as finished:
-        found = findings(size, out, finished)
-    pictures = draw_findings(found, size, out)
+        found = findings(sizes, out, finished)
+    pictures = draw_findings(found, sizes, out)
     record = {
-        "size": asdict(size),
+        "size": asdict(sizes.gridworlds),
+        "breakout_updates": sizes.breakout_updates,
         "seconds": round(time.monotonic() - began, 1),
         "findings": [{key: getattr(one, key) for key in _WRITTEN} for one in found],
     }
@@ -65,11 +67,13 @@ def main(arguments: list[str]) -> int:
 _WRITTEN = ("id", "claim", "rule", "holds", "sentence", "numbers")
 
 
-def _introduce(size: Size) -> None:
+def _introduce(sizes: Demonstration) -> None:
+    size = sizes.gridworlds
     paper = "" if size.hidden == (1024, 1024) else " (the paper's is 1024 x 1024: dr3 demo --full)"
     print(
         f"256 logged transitions of a gridworld, a network of {' x '.join(map(str, size.hidden))} units{paper}, "
-        f"{size.updates:,} updates, {size.seeds} seeds with data and weights of their own."
+        f"{size.updates:,} updates, {size.seeds} seeds with data and weights of their own; then 10,000 transitions of "
+        f"MinAtar's Breakout, {sizes.breakout_updates:,} updates."
     )
 
 

@@ -84,7 +84,7 @@ class Task:
             and config["members"] == [member.to_json() for member in self.members]
         )
 
-    def run(self, folder: Path, *, save_every: float | None = None) -> None:
+    def run(self, folder: Path, *, save_every: float | None = None, progress: bool = True) -> None:
         """Train it, or go on with what `folder` holds of it."""
         train(
             load(self.data, discount=self.method.discount),
@@ -99,6 +99,7 @@ class Task:
             metrics_every=self.metrics_every,
             evaluate_every=self.evaluate_every,
             save_every=save_every,
+            progress=progress,
         )
 
 
@@ -130,7 +131,7 @@ class Preparation:
     def finished(self, folder: Path) -> bool:
         return Path(self.makes).exists()
 
-    def run(self, folder: Path, *, save_every: float | None = None) -> None:
+    def run(self, folder: Path, *, save_every: float | None = None, progress: bool = True) -> None:
         pkgutil.resolve_name(self.function)(**self.arguments)
         if not Path(self.makes).exists():
             raise UserError(f"{self.function} came to its end without making {self.makes}.")

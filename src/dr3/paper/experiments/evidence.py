@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dr3.diagnostics.reinitialisation import LayerTest, reinitialise
 from dr3.paper.experiments.declaration import Arm
-from dr3.paper.gridworlds import carried
+from dr3.paper.findings import carried
 from dr3.stats import Interval, Statistic, evenly_spaced, interval, iqm
 from dr3.training import Runs
 

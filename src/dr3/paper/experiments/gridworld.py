@@ -46,8 +46,8 @@ def both_halves(scale: Scale, folders: Folders) -> Design:
     return Design((*left.arms, *right.arms), preparations=right.preparations, note=f"{left.note} {right.note}".strip())
 
 
-def _arm(label: str, curve: gridworlds.Curve, size: gridworlds.Size, group: str = "") -> Arm:
-    tasks = tuple(curve.task(seed, size) for seed in range(size.seeds))
+def _arm(label: str, curve: gridworlds.GridworldCurve, size: gridworlds.Size, group: str = "") -> Arm:
+    tasks = tuple(curve.task(seed) for seed in range(size.seeds))
     return Arm(label, curve.world, tasks, Exact(curve.world, size.discount), group)
 
 
