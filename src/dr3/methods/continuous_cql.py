@@ -15,9 +15,10 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info, Spec, within
+from dr3.methods.blockwise import blocks_for, mean_over_rows
 from dr3.methods.continuous import Following, Learner, Trained
 from dr3.methods.sac import SAC
-from dr3.networks import ActorCritic, GaussianPolicy
+from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
 
 LARGEST_MULTIPLIER = 1e6
@@ -74,7 +75,7 @@ class ContinuousCQL(SAC):
     ) -> tuple[Array, tuple[Backup, Info]]:
         of_td, of_gap = jax.random.split(key)
         td, (backup, info) = super().loss_at(states, critic, learner, batch, of_td)
-        gap = jnp.mean(self.gaps(states, critic, backup, batch, of_gap))
+        gap = self.gap(states, critic, backup, batch, of_gap)
         info = {**info, "losses/cql": gap}
         if self.lagrange is None:
             return td + self.alpha * gap, (backup, info)
@@ -82,8 +83,8 @@ class ContinuousCQL(SAC):
         info = {**info, "losses/lagrange": multiplier}
         return td + multiplier * (self.alpha * gap - self.lagrange), (backup, info)
 
-    def gaps(self, states: States, critic: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
-        """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), for each critic and row: (critics, n)."""
+    def gap(self, states: States, critic: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
+        """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), the mean over rows and critics."""
         policy, count = stop_gradient(critic.policy), self.sampled_actions
         of_uniform, of_here, of_next = jax.random.split(key, 3)
         here = policy(batch.observations).sample(of_here, count)
@@ -92,8 +93,10 @@ class ContinuousCQL(SAC):
         log_uniform = jnp.full(here.log_density.shape, here.actions.shape[-1] * math.log(0.5))
         actions = jnp.concatenate([uniform, following.actions, here.actions])  # (3 · count, n, size)
         log_densities = jnp.concatenate([log_uniform, following.log_density, here.log_density])
-        values = critic.critics.q(states, actions)  # (critics, 3 · count, n)
-        return jax.nn.logsumexp(values - log_densities, axis=1) - backup.values
+        drawn = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), (actions, log_densities))
+        # Nearly all of an update is here: 3 · count values for each row, and their gradient.
+        blocks = blocks_for(len(batch.rewards), bytes_per_row=4 * 3 * count * max(self.hidden))
+        return mean_over_rows(_log_sum, critic.critics, states, drawn, blocks) - jnp.mean(backup.values)
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         if not self.max_backup:
@@ -126,6 +129,12 @@ class ContinuousCQL(SAC):
         uphill = _multiplier(learner) * (self.alpha * info["losses/cql"] - self.lagrange)
         stepped = self._adam.step(log_multiplier, -uphill, memory)
         return moved._replace(extras={**moved.extras, "lagrange": Trained(*stepped)})
+
+
+def _log_sum(critics: TwinCritics, states: States, drawn: tuple[Array, Array]) -> Array:
+    """log Σ exp(Q_k(s, a) - log p(a)) over actions (n, m, size) with log densities (n, m): (critics, n)."""
+    actions, log_densities = (jnp.moveaxis(x, 1, 0) for x in drawn)
+    return jax.nn.logsumexp(critics.q(states, actions) - log_densities, axis=1)
 
 
 def _multiplier(learner: Learner) -> Array:
