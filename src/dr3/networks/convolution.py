@@ -76,7 +76,7 @@ class Convolution(eqx.Module):
         whose kernel is one wider: nothing of the size of the whole output is written. COG's encoder, batch 64, one
         core: forward 13 ms instead of 30, with the gradient 56 instead of 67.
         """
-        rows, columns, outputs = self.output_shape(x.shape[1], x.shape[2])
+        rows, columns, _ = self.output_shape(x.shape[1], x.shape[2])
         if not (self._as_matmul and self.stride == 1):
             return max_pool(self(x))
         _, top = _span(x.shape[1], self.weight.shape[0], 1, self.padding)
@@ -88,7 +88,9 @@ class Convolution(eqx.Module):
             jnp.pad(self.weight, ((i, 1 - i), (j, 1 - j), (0, 0), (0, 0))) for i in range(2) for j in range(2)
         ]  # one for each output of a block
         y = convolve_by_matmul(x, jnp.concatenate(shifted, axis=-1), 2, "VALID")
-        return jnp.max(y.reshape(*y.shape[:-1], 4, outputs), axis=-2) + self.bias
+        first, second, third, fourth = jnp.split(y, 4, axis=-1)
+        # In pairs: of a maximum over an axis XLA makes a slower gradient (COG's first layer: 6.0 ms instead of 5.1).
+        return jnp.maximum(jnp.maximum(first, second), jnp.maximum(third, fourth)) + self.bias
 
     @property
     def _as_matmul(self) -> bool:
