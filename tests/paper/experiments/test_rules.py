@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,26 @@ def ends(**worlds):
             for label, value in zip("AB", pair, strict=True)
         }
     )
+
+
+def test_a_population_that_diverged_stays_where_it_was(monkeypatch):
+    def run(seed, *values):
+        return SimpleNamespace(
+            members=[SimpleNamespace(seed=seed)],
+            config={"steps": 10, "metrics_every": 4},
+            steps=np.array([0, 4, 8, 10])[: len(values)],
+            metrics={DOT: np.array([values], float)},
+        )
+
+    evidence = Evidence([Arm("A", "w", (), Percent())], Path())
+    found = [run(1, 1, 2, 3, 4), run(0, 5, 6)]
+    monkeypatch.setattr(evidence, "runs", lambda label, place: found)
+    (place,) = evidence.places("A")
+    steps, values = evidence.curve(DOT, "A", place)
+    np.testing.assert_array_equal(steps, [0, 4, 8, 10])
+    np.testing.assert_array_equal(values, [[5, 6, 6, 6], [1, 2, 3, 4]])
+    found[:] = found[1:]  # none is left: curves of other worlds are still as long
+    np.testing.assert_array_equal(evidence.curve(DOT, "A", place)[1], [[5, 6, 6, 6]])
 
 
 def test_ends_needs_more_than_half_of_the_worlds():

@@ -68,16 +68,19 @@ class Evidence:
         tried = metric in (SCORE, RETURN)
         scoring = self.arms[label, place].scoring
         name = scoring.metric if metric == SCORE else metric
-        lines = [
-            (member.seed, carried(line))
-            for run in found
-            for member, line in zip(run.members, (run.evaluations if tried else run.metrics)[name], strict=True)
-        ]
+        due = np.unique(np.concatenate([_due(run, tried=tried) for run in found]))
+        lines = []
+        for run in found:
+            steps, rows = (run.evaluation_steps, run.evaluations) if tried else (run.steps, run.metrics)
+            latest = np.searchsorted(steps, due, side="right") - 1
+            lines += [
+                (member.seed, carried(row)[latest]) for member, row in zip(run.members, rows[name], strict=True)
+            ]
         values = np.stack([line for _, line in sorted(lines, key=lambda one: one[0])])
         if metric == SCORE:
             low, high = scoring.limits()
             values = 100 * (values - low) / (high - low)
-        return found[0].evaluation_steps if tried else found[0].steps, values
+        return due, values
 
     def end(self, metric: str, label: str, place: Place) -> Floats:
         """The last value of each member: (members,)."""
@@ -132,3 +135,9 @@ class Evidence:
     @cached_property
     def _layer_tests(self) -> dict[Path, LayerTest]:
         return {}
+
+
+def _due(run: Runs, *, tried: bool) -> NDArray[np.int64]:
+    """The steps at which a run measures or is tried, also after all of its members diverged: then it writes no more."""
+    every, end = run.config["evaluate_every" if tried else "metrics_every"], run.config["steps"]
+    return np.union1d(run.evaluation_steps if tried else run.steps, [*range(0, end, every), end])
