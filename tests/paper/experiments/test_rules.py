@@ -9,7 +9,19 @@ import numpy as np
 import pytest
 
 from dr3.paper.experiments import Answer, Arm, Evidence
-from dr3.paper.experiments.checks import DOT, MEAN_Q, Ends, Falls, Grows, Keeps, Outgrows, Robust, WorstEndsLarger
+from dr3.paper.experiments.checks import (
+    DOT,
+    MEAN_Q,
+    SRANK,
+    Ends,
+    Falls,
+    Grows,
+    Keeps,
+    NoCollapse,
+    Robust,
+    Settles,
+    WorstEndsLarger,
+)
 from dr3.paper.experiments.evidence import RETURN, SCORE
 from dr3.paper.experiments.result import judge
 from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
@@ -83,11 +95,20 @@ def test_growth_is_counted_from_half_way_or_from_the_start(curve, half, start):
     assert Grows(DOT, "A", since=0.0)(evidence).holds == start
 
 
-def test_a_metric_outgrows_another_by_its_factor():
-    # Dot products double; Q shrinks to two thirds in one case (a factor of 1.5), to a third in the other (3).
-    for q, holds in ((2.0, True), (1.0, False)):
-        curves = {(DOT, "A", "w"): [[0, 10, 20]], (MEAN_Q, "A", "w"): [[0, 3, q]]}
-        assert Outgrows(DOT, MEAN_Q, "A")(Given(curves)).holds == holds
+@pytest.mark.parametrize(("curve", "settled"), [([0, 8, 10], True), ([0, 7, 10], False), ([0, -8, -10], True)])
+def test_a_metric_settles_when_little_of_its_size_is_new(curve, settled):
+    # The median over members counts, not the one that runs away.
+    members = [curve, curve, [0, 1, 1e6]]
+    assert Settles(MEAN_Q, "A")(Given({(MEAN_Q, "A", "w"): members})).holds == settled
+
+
+@pytest.mark.parametrize(
+    ("curve", "collapsed"), [([80, 100, 50], False), ([80, 100, 49], True), ([100, 40, 60], False)]
+)
+def test_a_collapse_is_a_loss_of_more_than_half(curve, collapsed):
+    found = NoCollapse(SRANK, "A")(Given({(SRANK, "A", "w"): [curve]}))
+    assert found.holds != collapsed
+    assert found.numbers["w"] == [curve[-1], 100]
 
 
 def test_falling_and_keeping_are_about_the_start():

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from dr3.paper.experiments.atari import FIVE, NEEDS, SHARES, Compared, FromGoodSolution
-from dr3.paper.experiments.checks import COSINE, DOT, MEAN_Q, SRANK, Ends, Falls, Grows, Keeps, Outgrows, Robust
+from dr3.paper.experiments.checks import (
+    COSINE,
+    DOT,
+    MEAN_Q,
+    SRANK,
+    Ends,
+    Falls,
+    Grows,
+    Keeps,
+    NoCollapse,
+    Robust,
+    Settles,
+)
 from dr3.paper.experiments.declaration import Experiment
 from dr3.paper.experiments.evidence import RETURN, SCORE
 from dr3.paper.experiments.pictures import Curves, Layers, Overall
@@ -73,7 +85,7 @@ FIVE_GAMES = Experiment(
     claim="Feature dot products keep rising with training for DQN and for CQL, while the average Q-value has settled.",
     printed="Curves only, five games, three seeds; on Seaquest the Q-values of DQN diverge.",
     design=Compared(("DQN", "CQL"), games=FIVE),
-    checks=(Grows(DOT, "DQN"), Grows(DOT, "CQL"), Outgrows(DOT, MEAN_Q, "DQN"), Outgrows(DOT, MEAN_Q, "CQL")),
+    checks=(Grows(DOT, "DQN"), Grows(DOT, "CQL"), Settles(MEAN_Q, "DQN"), Settles(MEAN_Q, "CQL")),
     picture=Curves((DOT, MEAN_Q), log=(DOT,)),
     needs=NEEDS,
 )
@@ -94,10 +106,10 @@ RANKS = Experiment(
     id="figure-A.4",
     label="fig:rank_trends_5_games",
     title="The rank of CQL's features, game by game",
-    claim="With DR3 the rank of CQL's features does not collapse.",
-    printed="Curves only, five games.",
+    claim="With DR3 the rank of CQL's features does not collapse to very small values; it need not be higher.",
+    printed="Curves only, five games; “we do not claim that the ranks with DR3 are necessarily higher”.",
     design=Compared(("CQL", "CQL + DR3"), games=FIVE),
-    checks=(Ends(SRANK, "CQL + DR3", "larger", than="CQL"),),
+    checks=(NoCollapse(SRANK, "CQL + DR3"),),
     picture=Curves((SRANK,)),
     needs=NEEDS,
 )

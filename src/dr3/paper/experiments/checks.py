@@ -25,6 +25,7 @@ WORDS = {
     RETURN: "return",
     "losses/total": "loss",
 }
+SETTLED = 0.25  # of its size at the end: what a metric that has settled may still change by
 
 
 @dataclass(frozen=True)
@@ -91,27 +92,42 @@ class Grows:
 
 
 @dataclass(frozen=True)
-class Outgrows:
-    """In the second half of training, one metric grows by a larger factor than another does (up or down)."""
+class Settles:
+    """In the second half of training a metric changes by less than a quarter of its size at the end."""
 
     metric: str
-    other: str
     label: str
 
     def __call__(self, evidence: Evidence) -> Answer:
         found = []
         for place in evidence.places(self.label):
-            factors = []
-            for metric in (self.metric, self.other):
-                earlier, end = _between(evidence, metric, self.label, place, 0.5)
-                factors.append(abs(end) / max(abs(earlier), 1e-12))
-            grown, changed = factors[0], max(factors[1], 1 / max(factors[1], 1e-12))
-            found.append(Comparison(place, grown, changed, grown > changed))
+            earlier, end = _between(evidence, self.metric, self.label, place, 0.5)
+            found.append(Comparison(place, end, earlier, abs(end - earlier) < SETTLED * abs(end)))
         rule = (
-            f"In the second half of training the {WORDS[self.metric]} of {self.label} grows by a larger factor than "
-            f"its {WORDS[self.other]} changes"
+            f"The {WORDS[self.metric]} of {self.label} has settled: between half-way and the end of training it "
+            f"changes by less than {100 * SETTLED:.0f} % of its size at the end"
         )
-        return majority(rule, "against", found)
+        return majority(rule, "after", found)
+
+
+@dataclass(frozen=True)
+class NoCollapse:
+    """A metric ends at no less than half of the largest value that it had, from the untrained network on."""
+
+    metric: str
+    label: str
+
+    def __call__(self, evidence: Evidence) -> Answer:
+        found = []
+        for place in evidence.places(self.label):
+            medians = np.median(evidence.curve(self.metric, self.label, place)[1], axis=0)
+            end, largest = float(medians[-1]), float(medians.max())
+            found.append(Comparison(place, end, largest, end >= largest / 2))
+        rule = (
+            f"The {WORDS[self.metric]} of {self.label} does not collapse: it ends at no less than half of its largest "
+            "value over training"
+        )
+        return majority(rule, "of", found)
 
 
 @dataclass(frozen=True)

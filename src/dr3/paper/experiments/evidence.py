@@ -73,9 +73,7 @@ class Evidence:
         for run in found:
             steps, rows = (run.evaluation_steps, run.evaluations) if tried else (run.steps, run.metrics)
             latest = np.searchsorted(steps, due, side="right") - 1
-            lines += [
-                (member.seed, carried(row)[latest]) for member, row in zip(run.members, rows[name], strict=True)
-            ]
+            lines += [(member.seed, carried(row)[latest]) for member, row in zip(run.members, rows[name], strict=True)]
         values = np.stack([line for _, line in sorted(lines, key=lambda one: one[0])])
         if metric == SCORE:
             low, high = scoring.limits()

@@ -8,7 +8,7 @@ from dr3.methods import CQL, DQN
 from dr3.paper import gridworlds
 from dr3.paper.experiments.atari import FIVE, Compared
 from dr3.paper.experiments.atari import NEEDS as ATARI_NEEDS
-from dr3.paper.experiments.checks import DOT, MEAN_Q, Ends, Grows, Outgrows, WorstEndsLarger
+from dr3.paper.experiments.checks import DOT, MEAN_Q, Ends, Grows, Settles, WorstEndsLarger
 from dr3.paper.experiments.declaration import Arm, Design, Experiment, Folders, Scale
 from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.scoring import Exact
@@ -69,7 +69,7 @@ DOT_PRODUCTS = Experiment(
         Ends(DOT, "TD-learning", "larger", than="offline SARSA"),
         Ends(DOT, "TD-learning", "larger", than="supervised regression"),
         Grows(DOT, "DQN"),
-        Outgrows(DOT, MEAN_Q, "DQN"),
+        Settles(MEAN_Q, "DQN"),
     ),
     picture=Curves((DOT, MEAN_Q), log=(DOT,)),
     needs={scale: f"gridworlds: nothing; right half: {ATARI_NEEDS[scale]}" for scale in SIZES},
