@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dr3.paper.experiments import Answer, Arm, Evidence
+from dr3.paper.experiments.beside import ByWorld
 from dr3.paper.experiments.checks import (
     DOT,
     MEAN_Q,
@@ -162,6 +163,22 @@ def test_the_untrained_policy_is_not_averaged():
     np.testing.assert_allclose(evidence.scores("A", places, "average"), [[30, 30], [31, 31], [32, 32]])
     np.testing.assert_allclose(evidence.scores("A", places, 0.0)[:, 0], 0)
     assert evidence.aggregate("A", "1%", "final").estimate == pytest.approx(31)
+
+
+def test_returns_of_other_games_do_not_stand_beside_the_papers():
+    curves = {
+        (RETURN, label, world): [[0, 1, 2], [0, 3, 4]]
+        for label in ("CQL", "CQL + DR3")
+        for world in ("Pong", "MinAtar Breakout")
+    }
+    rows = {row.what: (row.paper, row.ours) for row in ByWorld("atari-cql-1")(Given(curves))}
+    assert rows["Pong: CQL, final return"] == ("16.7 ± 1.7", "3.0 ± 1.4")
+    assert rows["MinAtar Breakout: CQL, final return"] == (None, "3.0 ± 1.4")
+    *_, (absent, (where, _)) = rows.items()
+    assert "Breakout" in absent
+    assert "Pong" not in absent
+    assert where == "dr3 paper show atari-cql-1"
+    assert len(rows) == 2 * 4 + 1
 
 
 def test_declining_is_from_the_peak():

@@ -93,7 +93,13 @@ class Compared:
     def __call__(self, scale: Scale, folders: Folders) -> Design:
         worlds = worlds_at(scale, self.games)
         arms = [
-            Arm(label, world, tasks(label, world, share, scale, folders), scoring(world, scale, folders), share)
+            Arm(
+                label,
+                called(world, scale),
+                tasks(label, world, share, scale, folders),
+                scoring(world, scale, folders),
+                share,
+            )
             for share in self.shares
             for world in worlds
             for label in self.labels
@@ -124,7 +130,7 @@ class FromGoodSolution:
                 fresh = tasks(label, world, self.share, scale, folders)[0]
                 needs = tuple(dict.fromkeys((*fresh.needs, source.name)))
                 again = dataclasses.replace(fresh, seeds=seeds, init_from=start, needs=needs)
-                arms.append(Arm(label, world, (again,), scoring(world, scale, folders)))
+                arms.append(Arm(label, called(world, scale), (again,), scoring(world, scale, folders)))
         return Design(tuple(arms), tuple(sources), preparations(worlds, scale, folders), NOTE[scale])
 
 
@@ -134,6 +140,11 @@ def worlds_at(scale: Scale, games: Sequence[str] | None) -> tuple[str, ...]:
         return GRIDWORLDS
     all_games = tuple(MINATAR) if scale == "laptop" else table("atari-normalisers").rows
     return tuple(game for game in all_games if games is None or game in games)
+
+
+def called(world: str, scale: Scale) -> str:
+    """MinAtar's games are others than Atari's of the same name, with other returns: no number of one is the other's."""
+    return f"MinAtar {world}" if scale == "laptop" else world
 
 
 def scoring(world: str, scale: Scale, folders: Folders) -> Scoring:

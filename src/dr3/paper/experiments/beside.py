@@ -43,7 +43,7 @@ class Aggregates:
 class ByWorld:
     """A table with a row for each world: mean ± standard deviation over runs, of returns or of scores.
 
-    Worlds that the paper does not have, and rows of the paper without a world here, stand alone.
+    Worlds that the paper does not have stand alone; its rows without a world here are one line together.
     """
 
     table: str
@@ -55,16 +55,20 @@ class ByWorld:
     def _rows(self, evidence: Evidence) -> Iterator[Row]:
         found = table(self.table)
         places = {place.world: place for place in evidence.places()}
-        for world in dict.fromkeys([*places, *found.rows]):
+        measured = "return" if self.metric == RETURN else "score"
+        for world, place in places.items():
             for column in found.columns:
                 value = found.value(world, column.algorithm, column.measure) if world in found.cells else None
-                ours = self._ours(evidence, places.get(world), column, measure_of(column, found))
+                ours = self._ours(evidence, place, column, measure_of(column, found))
                 if value or ours:
-                    what = f"{world}: {column.algorithm}, {words(measure_of(column, found))}"
+                    what = f"{world}: {column.algorithm}, {words(measure_of(column, found), measured)}"
                     yield Row(what, None if value is None else value.text(found.digits), ours)
+        absent = [row for row in found.rows if row not in places]
+        if absent:
+            yield Row(f"not run here: {', '.join(absent)}", f"dr3 paper show {self.table}", None)
 
-    def _ours(self, evidence: Evidence, place: Place | None, column: Column, measure: Measure) -> str | None:
-        if place is None or place not in evidence.places(label_of(column)):
+    def _ours(self, evidence: Evidence, place: Place, column: Column, measure: Measure) -> str | None:
+        if place not in evidence.places(label_of(column)):
             return None
         values = evidence.scores(label_of(column), [place], measure, self.metric)
         return f"{values.mean():.1f} ± {np.std(values, ddof=1):.1f}"

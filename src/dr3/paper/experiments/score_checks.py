@@ -101,10 +101,10 @@ class Improves:
         )
 
 
-def words(measure: Measure) -> str:
+def words(measure: Measure, measured: str = "score") -> str:
     if isinstance(measure, float):
-        return f"score after {measure:.0%} of training"
-    return "final score" if measure == "final" else "score averaged over training"
+        return f"{measured} after {measure:.0%} of training"
+    return f"final {measured}" if measure == "final" else f"{measured} averaged over training"
 
 
 def _differences(
