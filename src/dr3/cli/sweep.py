@@ -114,8 +114,7 @@ def main(arguments: list[str]) -> int:
 def report_failures(outcome: Outcome) -> int:
     """Say what failed and where its log is; the exit code."""
     for name, failure in outcome.failures.items():
-        log = "" if failure.log is None else f" Its log: {failure.log}"
-        print(f"{name} failed: {failure.reason.rstrip('.')}.{log}", file=sys.stderr)
+        print(f"{name} failed: {failure}", file=sys.stderr)
     return 1 if outcome.failures else 0
 
 

@@ -26,6 +26,10 @@ class Failure:
     reason: str
     log: Path | None
 
+    def __str__(self) -> str:
+        log = "" if self.log is None else f" Its log: {self.log}"
+        return f"{self.reason.rstrip('.')}.{log}"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -124,7 +128,8 @@ class _Sweep:
         for name, state in self.states.items():
             if state == "waiting":
                 self.states[name] = "failed"
-                lacking = ", ".join(need for need in self.jobs[name].needs if self.states[need] != "finished")
+                met = ("finished", "there")
+                lacking = ", ".join(need for need in self.jobs[name].needs if self.states[need] not in met)
                 self.failures[name] = Failure(f"it needs what did not come to be: {lacking}", None)
 
     def _standings(self) -> list[Standing]:

@@ -100,7 +100,7 @@ def _judged(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome
         return Result(experiment.id, plan.scale, "cannot be compared", design.blocked)
     failed = [job.name for job in design.jobs if job.name in outcome.failures]
     if failed:
-        reasons = "; ".join(f"{name}: {outcome.failures[name].reason}" for name in failed)
+        reasons = "; ".join(f"{name}: {outcome.failures[name]}" for name in failed)
         return Result(experiment.id, plan.scale, "cannot be compared", f"not all of its runs succeeded: {reasons}")
     evidence = Evidence(design.arms, plan.folders.runs)
     answers = tuple(check(evidence) for check in experiment.checks)
