@@ -67,6 +67,14 @@ def test_what_is_written_is_what_an_independent_reader_finds(folder, steps) -> N
     np.testing.assert_array_equal(data.actions, steps["actions"][:-1])
 
 
+def test_a_part_is_of_fifty_files_and_not_of_the_short_one_after_them(folder, monkeypatch) -> None:
+    monkeypatch.setattr("dr3.data.dqn_replay.PARTS", 2)
+    part = read_dqn_replay(folder, part="100%")
+    whole = read_dqn_replay(folder)
+    assert len(read_dqn_replay(folder, part="first-100%")) == len(part) < len(whole)
+    np.testing.assert_array_equal(part.actions, whole.actions[: len(part)])
+
+
 def test_an_episode_begins_behind_blank_frames(folder, steps) -> None:
     data = read_dqn_replay(folder)
     first = data.observations[5]  # the second episode's only row

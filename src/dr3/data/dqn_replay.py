@@ -40,7 +40,7 @@ def read_dqn_replay(
 ) -> Transitions:
     """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
 
-    "1%" is the first hundredth of the rows of each file; "first-10%" is five files of fifty, whole. Only what is asked
+    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Only what is asked
     for is unpacked, into `cache` (by default a hidden folder beside the files).
 
     The format says neither which game it is nor how many actions that has. A folder inside one that is named after a
@@ -55,8 +55,8 @@ def read_dqn_replay(
         refuse(str(folder), "there is no such folder.")
     numbers = checkpoint_numbers(folder)
     chosen = ReplayPart(1.0, first=True) if part is None else ReplayPart.parse(part)
-    if part is not None and chosen.first:
-        numbers = numbers[: max(1, round(chosen.share * PARTS))]
+    if part is not None:  # most public replays have a 51st file, a short one, of which no part knows
+        numbers = numbers[: max(1, round(chosen.share * PARTS)) if chosen.first else PARTS]
     files = [read_checkpoint(folder, number) for number in numbers]
     if not chosen.first:
         files = [_beginning(file, chosen.share) for file in files]
