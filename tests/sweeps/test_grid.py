@@ -67,7 +67,17 @@ def test_files_that_are_not_there(grid, tmp_path):
     assert missing_files(grid(GRID)) == []
     (tmp_path / "b.npz").touch()
     words = ["grid16smoothobs:size=8", f"{tmp_path}/b.npz:fraction=0.5", f"{tmp_path}/c.npz:fraction=0.5"]
-    assert missing_files([Task(word, DQN()) for word in words]) == words[2:]
+    assert missing_files([Task(word, DQN()) for word in words]) == [f"{tmp_path}/c.npz"]
+    words = [f"{tmp_path}/b.npz:seed=1+{tmp_path}/b.npz", f"{tmp_path}/b.npz+{tmp_path}/samples/d.npz", "sample:any"]
+    assert missing_files([Task(word, DQN()) for word in words]) == [f"{tmp_path}/samples/d.npz"]
+    assert missing_files([Task("samples/replay", DQN())]) == ["samples/replay"]
+
+
+def test_every_part_of_the_data_waits_for_what_makes_it(grid):
+    mixed = GRID.replace('"logs/a.npz:fraction=0.5"', '"b.npz+logs/a.npz:fraction=0.5"')
+    first, *tasks = grid(mixed)
+    assert {task.needs for task in tasks if task.data != "grid16smoothobs"} == {(first.name,)}
+    assert missing_files([first, *tasks]) == ["b.npz"]
 
 
 LEAST = {"steps": "5", "data": "'grid16smoothobs'"}

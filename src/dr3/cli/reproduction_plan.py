@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan) -> None:
     from rich.console import Console
 
-    from dr3.paper.experiments import data_of, jobs_of, missing_data
-    from dr3.sweeps import Preparation, Task
+    from dr3.paper.experiments import jobs_of, missing_data
+    from dr3.sweeps import Preparation, Task, data_of
 
     console = Console()
     designs = plan.designs

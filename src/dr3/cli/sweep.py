@@ -121,14 +121,14 @@ def report_failures(outcome: Outcome) -> int:
 def _print_tasks(jobs: list[Job], out: Path, missing: list[str]) -> None:
     from rich.console import Console
 
-    from dr3.sweeps import Task, method_words
+    from dr3.sweeps import Task, data_of, method_words
 
     words = method_words([job for job in jobs if isinstance(job, Task)])
     rows = []
     for job in jobs:
         state = "finished" if job.finished(out / job.name) else "to do"
         if isinstance(job, Task):
-            state = "no such file" if job.data in missing else state
+            state = "no such file" if set(data_of([job])) & set(missing) else state
             rows.append([job.name, words[job.name], job.data, str(len(job.members)), f"{job.steps:,}", state])
         else:
             rows.append([job.name, "", job.makes, "", "", state])

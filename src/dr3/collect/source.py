@@ -33,18 +33,30 @@ def load(source: str | Path, *, discount: float = 0.99, allow_pickle: bool = Fal
       holds to be optimal.
     """
     word = str(source)
-    parts = [word] if Path(word).exists() else word.split("+")
     tables = [
         _sampled(part, discount) if split(part)[0] in GRIDWORLDS else _stored(part, discount, allow_pickle)
-        for part in parts
+        for part in _parts(word)
     ]
     return dataclasses.replace(tables[0] if len(tables) == 1 else concatenate(tables), source=word)
+
+
+def files_of(word: str) -> list[str]:
+    """The files and folders that `load` looks for, there or not; a gridworld or a sample needs none."""
+    return [
+        part if Path(part).exists() else split(part)[0]
+        for part in _parts(word)
+        if split(part)[0] not in GRIDWORLDS and (Path(part).exists() or not part.startswith(SAMPLE))
+    ]
 
 
 def samples() -> dict[str, Path]:
     """The data that comes with dr3, by name."""
     folder = Path(str(resources.files("dr3.data") / "samples"))
     return {file.stem: file for file in sorted(folder.glob("*.npz"))}
+
+
+def _parts(word: str) -> list[str]:
+    return [word] if Path(word).exists() else word.split("+")
 
 
 def _sampled(word: str, discount: float) -> Transitions:

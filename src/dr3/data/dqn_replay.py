@@ -40,8 +40,8 @@ def read_dqn_replay(
 ) -> Transitions:
     """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
 
-    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Only what is asked
-    for is unpacked, into `cache` (by default a hidden folder beside the files).
+    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Only what is
+    asked for is unpacked, into `cache` (by default a hidden folder beside the files).
 
     The format says neither which game it is nor how many actions that has. A folder inside one that is named after a
     game of the paper (Pong/1/replay_logs, as the public replays) is taken to be of it; else `num_actions` says how many

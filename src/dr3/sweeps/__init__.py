@@ -7,7 +7,7 @@ from dr3.sweeps.local import Local
 from dr3.sweeps.on_ray import OnRay
 from dr3.sweeps.run import Failure, Outcome, run_tasks
 from dr3.sweeps.summary import Row, collected_results, method_words, summarise
-from dr3.sweeps.task import Job, Preparation, Task
+from dr3.sweeps.task import Job, Preparation, Task, data_of
 
 __all__ = [
     "Ended",
@@ -22,6 +22,7 @@ __all__ = [
     "Row",
     "Task",
     "collected_results",
+    "data_of",
     "method_words",
     "missing_files",
     "read_grid",

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dr3.data import READERS
+from dr3.collect import files_of
 from dr3.errors import UserError
 from dr3.hyperparameters import lookup
 from dr3.methods import METHODS, Method
 from dr3.notation import settings_for, split
 from dr3.regularizers import REGULARIZERS, Regularizer
-from dr3.sweeps.task import Job, Preparation, Task
+from dr3.sweeps.task import Job, Preparation, Task, data_of
 
 COMMAND = "dr3.cli:invoke"  # by name: the room of the commands is above this one
 KEYS = (
@@ -55,16 +55,7 @@ def missing_files(jobs: Iterable[Job]) -> list[str]:
     """The data files that are not there and that no preparation makes."""
     jobs = list(jobs)
     made = {job.makes for job in jobs if isinstance(job, Preparation)}
-    words = dict.fromkeys(job.data for job in jobs if isinstance(job, Task))
-    return [word for word in words if _is_file(word) and not _exists(word) and split(word)[0] not in made]
-
-
-def _is_file(word: str) -> bool:
-    return Path(split(word)[0]).suffix.lower() in READERS
-
-
-def _exists(word: str) -> bool:
-    return Path(word).exists() or Path(split(word)[0]).exists()
+    return [file for file in data_of(jobs) if file not in made and not Path(file).exists()]
 
 
 class _Grid:
@@ -92,8 +83,7 @@ class _Grid:
         choices = itertools.product(self._methods(), self._words("data"), self._regularizers(), self._seeds())
         tasks = []
         for method, data, regularizer, seeds in choices:
-            maker = makers.get(split(data)[0])
-            needs = () if maker is None else (maker,)
+            needs = tuple(dict.fromkeys(makers[file] for file in files_of(data) if file in makers))
             tasks.append(Task(data, method, (regularizer,), seeds, needs=needs, **settings))
         for task in tasks:
             task.members  # noqa: B018 (refuses what is no population, such as a seed twice)

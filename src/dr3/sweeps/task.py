@@ -7,11 +7,12 @@ import hashlib
 import json
 import pkgutil
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dr3.collect import load
+from dr3.collect import files_of, load
 from dr3.errors import UserError
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
@@ -138,6 +139,11 @@ class Preparation:
 
 
 Job = Task | Preparation
+
+
+def data_of(jobs: Iterable[Job]) -> list[str]:
+    """The files and folders that tasks learn from, each once."""
+    return list(dict.fromkeys(file for job in jobs if isinstance(job, Task) for file in files_of(job.data)))
 
 
 def write_record(folder: Path, job: Job) -> None:

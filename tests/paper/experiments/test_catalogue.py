@@ -9,9 +9,9 @@ import pytest
 
 from dr3.data import assemble, write_npz
 from dr3.errors import UserError
-from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Plan, data_of, find, jobs_of, missing_data, reproduce
+from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Plan, find, jobs_of, missing_data, reproduce
 from dr3.paper.experiments.scoring import Exact, Published, Replays
-from dr3.sweeps import Preparation, Task
+from dr3.sweeps import Preparation, Task, data_of
 
 # In the order of the captions: main text, then appendices A, E and F.
 FIGURES = {

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from dr3.collect.source import SAMPLE
-from dr3.envs import GRIDWORLDS
 from dr3.errors import UserError
-from dr3.notation import split
-from dr3.sweeps import Job, Preparation, Task
-
-
-def data_of(jobs: Iterable[Job]) -> list[str]:
-    """The files and folders that tasks learn from, each once; a gridworld or a sample needs none."""
-    words = (split(part)[0] for job in jobs if isinstance(job, Task) for part in job.data.split("+"))
-    return [word for word in dict.fromkeys(words) if word not in GRIDWORLDS and not word.startswith(SAMPLE.rstrip(":"))]
+from dr3.sweeps import Job, Preparation, data_of
 
 
 def missing_data(jobs: Iterable[Job]) -> list[str]:
