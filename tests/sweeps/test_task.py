@@ -5,10 +5,12 @@ import json
 
 import pytest
 
+from dr3.errors import UserError
 from dr3.methods import CQL
 from dr3.regularizers import DR3
 from dr3.sweeps import Preparation, Task
 from dr3.sweeps.task import read_record, write_record
+from dr3.training.folder import RunFolder
 
 
 def test_it_comes_back_from_json_as_it_was(tmp_path):
@@ -19,6 +21,17 @@ def test_it_comes_back_from_json_as_it_was(tmp_path):
     for number, job in enumerate((task, made)):
         write_record(tmp_path / str(number), job)
         assert read_record(tmp_path / str(number)) == job
+
+
+def test_what_is_being_made_is_not_made_a_second_time_at_once(tmp_path):
+    made = tmp_path / "made"
+    one = Preparation(str(made), "pathlib:Path.mkdir", {"self": made})
+    with RunFolder(tmp_path / "job").locked(), pytest.raises(UserError, match="in use by another process"):
+        one.run(tmp_path / "job")
+    assert not made.exists()
+    one.run(tmp_path / "job")
+    assert made.exists()
+    one.run(tmp_path / "job")  # a second mkdir would fail
 
 
 def test_the_name_follows_from_the_content(tiny):

@@ -133,8 +133,11 @@ class Preparation:
         return Path(self.makes).exists()
 
     def run(self, folder: Path, *, save_every: float | None = None, progress: bool = True) -> None:
-        pkgutil.resolve_name(self.function)(**self.arguments)
-        if not Path(self.makes).exists():
+        """Make it, unless a twin has: a worker that was given up may still have been at it."""
+        with RunFolder(folder).locked():
+            if not self.finished(folder):
+                pkgutil.resolve_name(self.function)(**self.arguments)
+        if not self.finished(folder):
             raise UserError(f"{self.function} came to its end without making {self.makes}.")
 
 
