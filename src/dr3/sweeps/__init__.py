@@ -8,6 +8,7 @@ from dr3.sweeps.on_ray import OnRay
 from dr3.sweeps.run import Failure, Outcome, run_tasks
 from dr3.sweeps.summary import Row, collected_results, method_words, summarise
 from dr3.sweeps.task import Job, Preparation, Task, data_of
+from dr3.sweeps.timing import seconds_of
 
 __all__ = [
     "Ended",
@@ -27,5 +28,6 @@ __all__ = [
     "missing_files",
     "read_grid",
     "run_tasks",
+    "seconds_of",
     "summarise",
 ]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dr3.errors import UserError
 from dr3.sweeps.task import RECORD, read_record
+from dr3.sweeps.timing import timed
 from dr3.training.folder import RunFolder
 
 LOG = "log.txt"
@@ -31,7 +32,8 @@ def work(folder: Path, *, save_every: float | None, where: str = "") -> str | No
         print(f"--- process {os.getpid()} on {platform.node()} {where}".rstrip(), flush=True)
         try:
             _wait_for(folder)
-            read_record(folder).run(folder, save_every=save_every)
+            with timed(folder):
+                read_record(folder).run(folder, save_every=save_every)
         except UserError as mistake:
             print(mistake, flush=True)
             return str(mistake)

@@ -13,8 +13,7 @@ from dr3.paper.experiments.evidence import Evidence
 from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
 from dr3.paper.experiments.result import Result, judge
-from dr3.paper.experiments.timing import Timed, seconds_of
-from dr3.sweeps import Engine, Job, Local, Outcome, Preparation, run_tasks
+from dr3.sweeps import Engine, Job, Outcome, Preparation, run_tasks, seconds_of
 
 PICTURE, PAGE = "figure.png", "report.html"
 
@@ -64,7 +63,7 @@ def reproduce(
     for job in jobs:
         if isinstance(job, Preparation):
             Path(job.makes).parent.mkdir(parents=True, exist_ok=True)
-    outcome = run_tasks(jobs, plan.folders.runs, engine=Timed(engine or Local()), show=show)
+    outcome = run_tasks(jobs, plan.folders.runs, engine=engine, show=show)
     results = []
     for experiment in plan.experiments:
         result = conclude(experiment, designs[experiment.id], plan, outcome)
