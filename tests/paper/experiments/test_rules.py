@@ -157,6 +157,15 @@ def test_a_gain_needs_its_interval_above_0():
     assert not NotWorse("A", than="B")(scores(19, 20)).holds
 
 
+def test_the_share_of_training_is_the_one_that_was_measured():
+    evidence = scores(30, 20)  # policies were tried at 0, 5 and 10
+    assert evidence.reached(0.3) == 0.5
+    assert evidence.reached("final") == "final"
+    found = Gain("A", "B", 0.3)(evidence)
+    assert found.rule.startswith("The score after 50% of training of A")
+    assert found.sentence.startswith("IQM of the score after 50% of training: ")
+
+
 def test_the_untrained_policy_is_not_averaged():
     evidence = scores(30, 20)
     places = evidence.places("A")

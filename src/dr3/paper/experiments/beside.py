@@ -61,7 +61,8 @@ class ByWorld:
                 value = found.value(world, column.algorithm, column.measure) if world in found.cells else None
                 ours = self._ours(evidence, place, column, measure_of(column, found))
                 if value or ours:
-                    what = f"{world}: {column.algorithm}, {words(measure_of(column, found), measured)}"
+                    reached = evidence.reached(measure_of(column, found))
+                    what = f"{world}: {column.algorithm}, {words(reached, measured)}"
                     yield Row(what, None if value is None else value.text(found.digits), ours)
         absent = [row for row in found.rows if row not in places]
         if absent:

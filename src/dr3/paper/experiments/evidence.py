@@ -93,6 +93,13 @@ class Evidence:
         matrix = self.scores(label, self.places(label, group=group), measure)
         return interval(matrix, statistic, np.random.default_rng(0), replicates=REPLICATES)
 
+    def reached(self, measure: Measure) -> Measure:
+        """A share of training as it is really measured: where policies were first tried from there on."""
+        if isinstance(measure, str):
+            return measure
+        steps, _ = self.curve(SCORE, *next(iter(self.arms)))
+        return float(steps[_at(steps, measure)] / steps[-1])
+
     def layers(self, label: str, place: Place) -> LayerTest:
         """What is left of the return when one layer is put back to its initial value, at a few checkpoints.
 
@@ -110,8 +117,7 @@ class Evidence:
         if measure == "average":
             trained = values[:, steps > 0]
             return trained[:, evenly_spaced(trained.shape[1], CHECKPOINTS)].mean(axis=1)
-        share = 1.0 if measure == "final" else float(measure)
-        return values[:, int(np.searchsorted(steps, share * steps[-1]))]
+        return values[:, _at(steps, 1.0 if measure == "final" else float(measure))]
 
     def _runs(self, path: Path) -> Runs:
         if path not in self._opened:
@@ -133,6 +139,10 @@ class Evidence:
     @cached_property
     def _layer_tests(self) -> dict[Path, LayerTest]:
         return {}
+
+
+def _at(steps: NDArray[np.int64], share: float) -> int:
+    return int(np.searchsorted(steps, share * steps[-1]))
 
 
 def _due(run: Runs, *, tried: bool) -> NDArray[np.int64]:

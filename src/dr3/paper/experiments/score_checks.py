@@ -25,8 +25,8 @@ class Gain:
     def __call__(self, evidence: Evidence) -> Answer:
         gains = _differences(evidence, self.label, self.over, self.measure, self.statistic)
         return Answer(
-            f"The {words(self.measure)} of {self.label} exceeds that of {self.over}: the interval of the difference of "
-            f"{self.statistic}s is above 0.",
+            f"The {words(evidence.reached(self.measure))} of {self.label} exceeds that of {self.over}: the interval of "
+            f"the difference of {self.statistic}s is above 0.",
             bool(gains) and all(gain.lower > 0 for gain in gains.values()),
             _sentence(evidence, self.label, self.over, self.measure, gains, self.statistic),
             {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
@@ -44,8 +44,8 @@ class NotWorse:
     def __call__(self, evidence: Evidence) -> Answer:
         gains = _differences(evidence, self.label, self.than, self.measure)
         return Answer(
-            f"The {words(self.measure)} of {self.label} is not below that of {self.than}: the interval of the "
-            "difference of IQMs is not below 0.",
+            f"The {words(evidence.reached(self.measure))} of {self.label} is not below that of {self.than}: the "
+            "interval of the difference of IQMs is not below 0.",
             bool(gains) and all(gain.upper >= 0 for gain in gains.values()),
             _sentence(evidence, self.label, self.than, self.measure, gains),
             {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
@@ -96,7 +96,7 @@ class Improves:
             "reaches beyond 0.75.",
             found.significant and found.meaningful,
             f"A run of {self.label} beats one of {self.over} with probability {chance.estimate:.2f} "
-            f"({chance.lower:.2f}, {chance.upper:.2f}), by {words(self.measure)}.",
+            f"({chance.lower:.2f}, {chance.upper:.2f}), by {words(evidence.reached(self.measure))}.",
             {"probability": [chance.estimate, chance.lower, chance.upper]},
         )
 
@@ -137,7 +137,7 @@ def _sentence(
     for group, gain in gains.items():
         here, there = (evidence.aggregate(one, group, measure, STATISTICS[statistic]) for one in (label, over))
         parts.append(f"{_of(group)}{label} {here}, {over} {there}, difference {gain}")
-    return f"{statistic} of the {words(measure)}: {'; '.join(parts)}."
+    return f"{statistic} of the {words(evidence.reached(measure))}: {'; '.join(parts)}."
 
 
 def _of(group: str) -> str:
