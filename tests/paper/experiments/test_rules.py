@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from dr3.paper.experiments import Answer, Arm, Evidence
 from dr3.paper.experiments.beside import ByWorld
@@ -24,6 +25,7 @@ from dr3.paper.experiments.checks import (
     WorstEndsLarger,
 )
 from dr3.paper.experiments.evidence import RETURN, SCORE
+from dr3.paper.experiments.pictures import Probability
 from dr3.paper.experiments.result import judge
 from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
 from dr3.paper.experiments.scoring import Percent
@@ -201,6 +203,15 @@ def test_declining_is_from_the_peak():
 def test_improving_is_significant_and_meaningful():
     assert Improves("A", "B")(scores(30, 20)).holds
     assert not Improves("A", "B")(scores(20, 20)).holds
+
+
+def test_the_picture_of_improvement_is_of_the_same_probability(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr("dr3.reports.figures.improvement_plot", lambda found: drawn.extend(found) or Figure())
+    Probability("A", "B", "final")(scores(20, 20), tmp_path / "figure.png", "here")
+    found = Improves("A", "B")(scores(20, 20))
+    assert drawn[0].improvement.probability.estimate == found.numbers["probability"][0] == 0.5
+    assert (tmp_path / "figure.png").exists()
 
 
 def test_a_verdict_names_the_check_that_fails():

@@ -17,7 +17,7 @@ from dr3.paper.experiments.continuous_setups import (
 )
 from dr3.paper.experiments.declaration import Experiment, Row
 from dr3.paper.experiments.evidence import SCORE, Evidence
-from dr3.paper.experiments.pictures import Curves, Intervals
+from dr3.paper.experiments.pictures import Curves, Probability
 from dr3.paper.experiments.score_checks import Gain, Improves
 from dr3.paper.run_checks import probabilities
 
@@ -84,7 +84,7 @@ SIGNIFICANCE = Experiment(
     design=ANTMAZE,
     checks=(Improves("CQL + DR3", "CQL", TWO_MILLION),),
     numbers=_audited,
-    picture=Intervals(TWO_MILLION),
+    picture=Probability("CQL + DR3", "CQL", TWO_MILLION),
     needs=MAZE_NEEDS,
 )
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dr3.errors import UserError
 from dr3.paper.experiments.checks import WORDS
 from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place
-from dr3.paper.experiments.score_checks import STATISTICS
+from dr3.paper.experiments.score_checks import STATISTICS, compared
 from dr3.reports.curves import Panel, draw
 from dr3.stats import iqm
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDEST = 6  # panels side by side
 
@@ -79,9 +83,21 @@ class Intervals:
             }
             for label in evidence.labels
         }
-        figure = interval_plot(found)
-        figure.supxlabel(caption, fontsize=8, color="#555555")
-        figure.savefig(path, dpi=150)
+        _save(interval_plot(found), path, caption)
+
+
+@dataclass(frozen=True)
+class Probability:
+    """The probability that one label improves on another, with its interval."""
+
+    label: str
+    over: str
+    measure: Measure
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        from dr3.reports.figures import improvement_plot
+
+        _save(improvement_plot([compared(evidence, self.label, self.over, self.measure)]), path, caption)
 
 
 @dataclass(frozen=True)
@@ -100,3 +116,8 @@ class Layers:
         shares = np.concatenate([test.returns for test in tests])
         together = dataclasses.replace(tests[0], returns=shares, unmodified=np.ones((len(shares), shares.shape[-1])))
         draw_layers(together, [f"{label}: {place}" for label, place in arms], path)
+
+
+def _save(figure: Figure, path: Path, caption: str) -> None:
+    figure.supxlabel(caption, fontsize=8, color="#555555")
+    figure.savefig(path, dpi=150)

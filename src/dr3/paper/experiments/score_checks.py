@@ -8,7 +8,7 @@ import numpy as np
 
 from dr3.paper.experiments.declaration import Answer
 from dr3.paper.experiments.evidence import REPLICATES, SCORE, Evidence, Floats, Measure
-from dr3.stats import Interval, difference, improvement, iqm, median
+from dr3.stats import Comparison, Interval, difference, improvement, iqm, median
 
 STATISTICS = {"IQM": iqm, "median": median}
 
@@ -87,9 +87,7 @@ class Improves:
     measure: Measure = "final"
 
     def __call__(self, evidence: Evidence) -> Answer:
-        places = evidence.places(self.label, self.over)
-        first, second = (evidence.scores(label, places, self.measure) for label in (self.label, self.over))
-        found = improvement(first, second, np.random.default_rng(0), replicates=REPLICATES)
+        found = compared(evidence, self.label, self.over, self.measure).improvement
         chance = found.probability
         return Answer(
             f"{self.label} improves over {self.over}: the interval of the probability of improvement is above 0.5 and "
@@ -99,6 +97,14 @@ class Improves:
             f"({chance.lower:.2f}, {chance.upper:.2f}), by {words(evidence.reached(self.measure))}.",
             {"probability": [chance.estimate, chance.lower, chance.upper]},
         )
+
+
+def compared(evidence: Evidence, label: str, over: str, measure: Measure) -> Comparison:
+    """One label against another, over all worlds that both have."""
+    places = evidence.places(label, over)
+    first, second = (evidence.scores(one, places, measure) for one in (label, over))
+    chance = improvement(first, second, np.random.default_rng(0), replicates=REPLICATES)
+    return Comparison(label, over, chance, _difference(first, second))
 
 
 def words(measure: Measure, measured: str = "score") -> str:
