@@ -54,6 +54,7 @@ class Atari:
     adam_epsilon: float = _from(AGENT, 3.125e-4)
     averaged_checkpoints: int = _from("appendix F, captions", 20)
     rem_heads: int = _from(E1, 200)
+    label_noise_iterations: int = _from("appendix A.5", 50)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dr3.data import assemble, write_npz
 from dr3.errors import UserError
 from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Plan, find, jobs_of, missing_data, reproduce
 from dr3.paper.experiments.scoring import Exact, Published, Replays
+from dr3.regularizers import LabelNoiseDR3
 from dr3.sweeps import Preparation, Task, data_of
 
 # In the order of the captions: main text, then appendices A, E and F.
@@ -81,6 +82,11 @@ def test_the_paper_scale_is_the_papers(tmp_path):
     assert one.data == str(tmp_path / "data" / "dqn-replay" / "Pong" / "3" / "replay_logs") + ":replay=1%"
     assert one.seeds == (2,)
     assert {task.steps for task in design.tasks} == {6_250_000, 12_500_000}
+    for id in ("figure-6", "figure-A.8"):  # 50 iterations, 20 steps of the recursion (appendix A.5)
+        noisy = EXPERIMENTS[id].at("paper", folders(tmp_path)).tasks
+        assert {task.steps for task in noisy} == {50 * 62_500}
+        terms = {task.regularizers[0] for task in noisy}
+        assert [(one.solver, one.steps) for one in terms if isinstance(one, LabelNoiseDR3)] == [("steps", 20)]
 
 
 def test_data_that_is_missing_is_said_at_once_for_everything(tmp_path):

@@ -33,7 +33,7 @@ NOTE: Mapping[Scale, str] = {
     "laptop": "MinAtar's Asterix, Breakout and Space Invaders stand in for Atari's games. Data are parts of two "
     "replays of 1,000,000 steps that an online DQN makes here, which the seeds take in turn. Scores: 0 is the random "
     "agent that a replay begins with, 100 the mean return over the replay.",
-    "paper": "",
+    "paper": f"A policy is tried in 10 episodes, where the paper takes {Atari().evaluation_steps:,} steps (table E.1).",
 }
 NEEDS: Mapping[Scale, str] = {
     "smoke": "nothing",
@@ -84,19 +84,24 @@ SIZES: dict[Scale, Size] = {
 
 @dataclass(frozen=True)
 class Compared:
-    """A design: these labels, on these parts of the replays, in these of the paper's games (all of them if None)."""
+    """A design: these labels, on these parts of the replays, in these of the paper's games (all of them if None).
+
+    `paper_steps` are the updates at `paper` scale where they are others than for these data elsewhere.
+    """
 
     labels: tuple[str, ...]
     shares: tuple[str, ...] = ("5%",)
     games: tuple[str, ...] | None = None
+    paper_steps: int | None = None
 
     def __call__(self, scale: Scale, folders: Folders) -> Design:
+        steps = self.paper_steps if scale == "paper" else None
         worlds = worlds_at(scale, self.games)
         arms = [
             Arm(
                 label,
                 called(world, scale),
-                tasks(label, world, share, scale, folders),
+                tasks(label, world, share, scale, folders, steps),
                 scoring(world, scale, folders),
                 share,
             )
@@ -156,10 +161,13 @@ def scoring(world: str, scale: Scale, folders: Folders) -> Scoring:
     return Published(world)
 
 
-def tasks(label: str, world: str, share: str, scale: Scale, folders: Folders) -> tuple[Task, ...]:
+def tasks(
+    label: str, world: str, share: str, scale: Scale, folders: Folders, steps: int | None = None
+) -> tuple[Task, ...]:
     """One population for each data set: all seeds that learn from it."""
     method, regularizer = agent(label, share, scale)
     size = SIZES[scale]
+    steps = steps or size.steps[share]
     by_data: dict[str, list[int]] = {}
     for seed in range(size.seeds[share]):
         by_data.setdefault(data(world, share, seed, scale, folders), []).append(seed)
@@ -170,10 +178,10 @@ def tasks(label: str, world: str, share: str, scale: Scale, folders: Folders) ->
             method,
             (regularizer,),
             tuple(seeds),
-            steps=size.steps[share],
+            steps=steps,
             episodes=size.episodes,
-            evaluate_every=max(1, size.steps[share] // size.evaluations),
-            metrics_every=max(1, size.steps[share] // (2 * size.evaluations)),
+            evaluate_every=max(1, steps // size.evaluations),
+            metrics_every=max(1, steps // (2 * size.evaluations)),
             needs=(made[file],) if (file := word.partition(":")[0]) in made else (),
         )
         for word, seeds in by_data.items()
@@ -192,7 +200,7 @@ def agent(label: str, share: str, scale: Scale) -> tuple[DQN, Regularizer | None
         "": None,
         "DR3": DR3(c0),
         "Δ'": DR3(c0, stop_gradient="next"),
-        "label noise": LabelNoiseDR3(c0),
+        "label noise": LabelNoiseDR3(c0, solver="steps" if scale == "paper" else "fixed_point"),
     }
     return method, terms[term]
 

@@ -20,8 +20,10 @@ from dr3.paper.experiments.declaration import Experiment
 from dr3.paper.experiments.evidence import RETURN, SCORE
 from dr3.paper.experiments.pictures import Curves, Layers, Overall
 from dr3.paper.experiments.score_checks import Declines, Gain, NotWorse
+from dr3.paper.presets import Atari
 
 ALL = tuple(SHARES)
+LABEL_NOISE_STEPS = Atari().label_noise_iterations * Atari().gradient_steps_per_iteration
 
 STABILITY = Experiment(
     id="figure-2",
@@ -67,7 +69,11 @@ LABEL_NOISE = Experiment(
     title="DR3 and the regularizer of label noise, on CQL and DQN",
     claim="Both penalties improve CQL, and the simple one (DR3) is not worse than the one that label noise induces.",
     printed="Curves only.",
-    design=Compared(("CQL", "CQL + DR3", "CQL + label noise", "DQN", "DQN + DR3", "DQN + label noise"), games=FIVE),
+    design=Compared(
+        ("CQL", "CQL + DR3", "CQL + label noise", "DQN", "DQN + DR3", "DQN + label noise"),
+        games=FIVE,
+        paper_steps=LABEL_NOISE_STEPS,
+    ),
     checks=(
         Gain("CQL + DR3", "CQL"),
         Gain("CQL + label noise", "CQL"),
@@ -157,7 +163,7 @@ TWO_PENALTIES = Experiment(
     claim="The penalty that label noise induces improves on the base method in all five games, and works as well as "
     "DR3 in four of them.",
     printed="Curves only; “almost identical learning curves on 4/5 games”.",
-    design=Compared(("CQL", "CQL + DR3", "CQL + label noise"), games=FIVE),
+    design=Compared(("CQL", "CQL + DR3", "CQL + label noise"), games=FIVE, paper_steps=LABEL_NOISE_STEPS),
     checks=(
         Gain("CQL + label noise", "CQL"),
         NotWorse("CQL + label noise", "CQL + DR3"),
