@@ -95,5 +95,7 @@ def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
         film("Blackjack-v1")
     with pytest.raises(UserError, match=r"written as \.gif"):
         write_gif(tmp_path / "x.mp4", [np.zeros((2, 2, 3), np.uint8)], 10)
+    monkeypatch.setattr("dr3.collect.film.film", lambda *_, **__: pytest.fail("acted before the file was looked at"))
+    assert invoke(["play", "drawers/open", "--out", str(tmp_path / "x.mp4")]) == 2
     with pytest.raises(UserError, match="RUN@STEP"):
         film("drawers/open", "runs/first")

@@ -103,6 +103,7 @@ def test_another_body_needs_a_walker(tmp_path):
         ({"--out": "maze.csv"}, "ending"),
         ({"--out": "nowhere/maze.npz"}, "does not exist"),
         ({"--steps": "1"}, "at least 2"),
+        ({"--seed": "-1"}, "A seed is a whole number"),
     ],
 )
 def test_mistakes_are_said(tmp_path, monkeypatch, capsys, changes, words):

@@ -140,6 +140,7 @@ def test_medium_is_a_third_of_the_way():
     taken = Snapshots(np.zeros((4, 1), np.float32), np.array([10, 20, 30, 40]), np.array([0.0, 10, 40, 90]))
     assert taken.medium() == 2
     assert taken._replace(returns=np.array([0.0, 31, 40, 90])).medium() == 1
+    assert taken._replace(returns=np.full(4, np.nan)).medium() == 3  # no episode has ended yet: the last one
 
 
 def test_going_on_after_a_stop_gives_the_same_file(collected, tmp_path, monkeypatch):

@@ -235,6 +235,11 @@ def test_what_is_no_folder_of_minari_is_refused(tmp_path):
     folder = minari_folder(tmp_path / "set", [], data_format="zarr")
     with pytest.raises(UserError, match="'zarr'"):
         dr3.load(folder)
-    (folder / "data" / "metadata.json").write_text('{"data_format":')
-    with pytest.raises(UserError, match="no whole JSON"):
-        dr3.load(folder)
+    for text in ('{"data_format":', "[1, 2]"):
+        (folder / "data" / "metadata.json").write_text(text)
+        with pytest.raises(UserError, match="no whole JSON"):
+            dr3.load(folder)
+    for part in ({"action_space": '{"type": "Discrete"}'}, {"env_spec": '{"kwargs": {}}'}):
+        folder = minari_folder(tmp_path / next(iter(part)), [episode(2, 0)], **part)
+        with pytest.raises(UserError, match="is missing"):
+            dr3.load(folder)

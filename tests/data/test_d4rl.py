@@ -134,6 +134,19 @@ def test_damaged_files_are_refused(file):
     assert "no such file" in refusal(file.with_name("absent.hdf5"))
 
 
+def test_a_wrong_byte_is_read_over_or_refused(file):
+    """Whichever it is: h5py has many ways to fail, and each must end in a sentence."""
+    whole = save(file, COLUMNS).read_bytes()
+    refused = 0
+    for place in range(8, len(whole), 23):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            read(file)
+        except UserError as error:
+            refused += str(file) in str(error)
+    assert refused > 10
+
+
 def test_a_scratched_column_is_named(file):
     with h5py.File(file, "w") as stored:
         for name, values in COLUMNS.items():

@@ -89,6 +89,16 @@ def test_the_preset_has_the_releases_numbers():
     assert cog(dr3=False) == (method, None)
 
 
+def test_a_critic_that_was_learned_is_not_cloned_over(logged_pictures):
+    """From another run's critic there is no warm start; a tiny start is none, and has one."""
+    method, spec = COG(**SMALL, warm_start=7), Spec.of(logged_pictures)
+    fresh = dataclasses.replace(method, tiny_start=True).init(spec, KEY)
+    assert fresh.updates == 0
+    started = method.start_from(fresh, fresh.critic)
+    assert started.updates == 7
+    assert started.target is fresh.critic.critics
+
+
 def test_vectors_are_refused_with_what_to_use_instead(logged_continuous):
     with pytest.raises(UserError, match=r"cog learns from pictures.*use continuous-cql"):
         COG(**SMALL, crop=0).prepare(logged_continuous)

@@ -41,9 +41,10 @@ class Play:
 def main(arguments: list[str]) -> int:
     options = parse(Play, arguments, prog="dr3 play", description=f"{Play.__doc__}\n\n{EXAMPLES}")
 
-    from dr3.collect.film import film, write_gif
+    from dr3.collect.film import check_gif, film, write_gif
 
     out = options.out or Path(f"{options.world.replace('/', '-')}.gif")
+    check_gif(out)  # before the episode is acted, not after
     played = film(options.world, options.policy, seed=options.seed)
     write_gif(out, played.frames, played.frames_per_second)
     print(f"{len(played.frames) - 1} steps with a return of {played.total:g} are in {out}")

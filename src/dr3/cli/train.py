@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -50,8 +51,8 @@ class Run:
     """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
 
     env: str = "auto"
-    """Where policies are tried: a gridworld, minatar/GAME, atari/GAME, a Gymnasium id, none; auto is where the data
-    came from."""
+    """Where policies are tried: a gridworld, minatar/GAME, atari/GAME, a maze, the kitchen, drawers/TASK, a Gymnasium
+    id, none; auto is where the data came from."""
 
     episodes: int = 10
     """Episodes of each try, where it is by episodes."""
@@ -97,6 +98,13 @@ def train_as_told(run: Run, method: Any) -> Any:
     from dr3.regularizers.parse import parse_regularizer
     from dr3.training import train
 
+    cloning = getattr(method, "warm_start", 0) + getattr(method, "behavior_steps", 0)
+    if cloning >= run.steps and run.init_from is None:
+        print(
+            f"Note: {method.name} clones for its first {cloning:,} updates, so with --steps {run.steps} it does "
+            "nothing else: give more, or a shorter --warm-start or --behavior-steps.",
+            file=sys.stderr,
+        )
     return train(
         table_of(run.data, method.discount),
         method,

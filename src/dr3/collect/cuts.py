@@ -11,6 +11,7 @@ Policies act with their noise, as they did when they learned.
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +23,7 @@ from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
+from dr3.training.progress import Reporter, reporter
 
 CUTS = ("random", "medium", "expert", "medium-replay", "medium-expert")
 MEDIUM = 1 / 3
@@ -54,6 +56,8 @@ class Snapshots(NamedTuple):
     def medium(self) -> int:
         """The first that came a third of the way from the first return to the last."""
         taken = np.flatnonzero((self.steps > 0) & ~np.isnan(self.returns))
+        if not len(taken):  # no episode has ended: there is nothing to tell the policies apart by
+            return len(self.steps) - 1
         returns = self.returns[taken]
         level = returns[0] + MEDIUM * (returns[-1] - returns[0])
         return int(taken[np.argmax(returns >= level)])
@@ -63,7 +67,13 @@ class Snapshots(NamedTuple):
 
 
 def cut_table(
-    cut: str, snapshots: Snapshots, final: GaussianPolicy, replay: Transitions, world: World, steps: int
+    cut: str,
+    snapshots: Snapshots,
+    final: GaussianPolicy,
+    replay: Transitions,
+    world: World,
+    steps: int,
+    progress: bool = False,
 ) -> Transitions:
     """One of `CUTS` with `steps` steps; medium-replay has those that it has."""
     name, discount = f"{world.name.lower()}-{cut}", replay.returns_discount
@@ -74,21 +84,28 @@ def cut_table(
     policies: dict[str, Any] = {"random": None, "expert": final}
     if "medium" in parts:
         policies["medium"] = snapshots.policy(snapshots.medium(), final)
-    rolled = [rollouts(policies[part], world, steps // len(parts), FIRST_EPISODE[part]) for part in parts]
+    rolled = []
+    for part in parts:
+        with reporter(f"{name}: {part}", 0, steps // len(parts), show=progress, unit="steps") as report:
+            rolled.append(rollouts(policies[part], world, steps // len(parts), FIRST_EPISODE[part], report))
     columns = {column: np.concatenate([part[column] for part in rolled]) for column in Rows._fields}
     return world.table(columns, name=name, discount=discount)
 
 
-def rollouts(policy: GaussianPolicy | None, world: World, steps: int, episode: int) -> dict[str, NDArray[Any]]:
+def rollouts(
+    policy: GaussianPolicy | None, world: World, steps: int, episode: int, report: Reporter
+) -> dict[str, NDArray[Any]]:
     """So many steps of a policy, from the start of the episode with that number on."""
     space = world.actions
     acting = HostPolicy(policy, space.size, space.low, space.high)
     rows, made = Rows.empty(steps, world.size, space.size), 0
     world.observation = None
+    began = time.monotonic()
     while made < steps:
         rest = Rows(*(column[made:] for column in rows))
         count, _ = world.act(acting, rest, episode=episode, step=episode + made, limit=steps - made)
         made, episode = made + count, episode + 1
+        report.at(made, per_second=made / (time.monotonic() - began), note="")
     world.observation = None
     rows.timeouts[-1] = not rows.terminals[-1]  # cut here, whatever follows it in a table
     return rows._asdict()

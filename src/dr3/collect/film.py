@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,17 +57,22 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     return Film(frames, speed, total)
 
 
-def write_gif(path: str | Path, frames: Sequence[NDArray[np.uint8]], frames_per_second: float) -> None:
-    """The last frame stays for a second."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError:
-        raise UserError("Writing a GIF needs pillow: pip install 'dr3[mujoco]'.") from None
+def check_gif(path: str | Path) -> None:
+    """Refuse a file that no moving picture can be written to."""
+    if find_spec("PIL") is None:
+        raise UserError("Writing a GIF needs pillow: pip install 'dr3[mujoco]'.")
     path = Path(path)
     if path.suffix.lower() != ".gif":
         raise UserError(f"{path}: a moving picture is written as .gif; give the file that ending.")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
+
+
+def write_gif(path: str | Path, frames: Sequence[NDArray[np.uint8]], frames_per_second: float) -> None:
+    """The last frame stays for a second."""
+    check_gif(path)
+    from PIL import Image
+
     first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
     pause = max(20, round(1000 / frames_per_second))  # what is shorter, viewers show slowly
     first.save(path, save_all=True, append_images=rest, duration=[pause] * len(rest) + [1000], loop=0)
@@ -87,7 +93,7 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     runs = Runs(start.run)
     learned = Policy(runs.members[start.member].method, start.critic, runs.spec.observation_shape)
     fit = fitting(env)
-    # As many rows as an evaluation gives it, of which one counts: so it is the very episode that was evaluated.
+    # As many rows as an evaluation gives it, of which one counts: so it acts to the last bit as it did there.
     return lambda observation: fit(learned(np.repeat(np.asarray(observation)[None], COPIES, axis=0)))[0]
 
 

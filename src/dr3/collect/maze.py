@@ -17,6 +17,7 @@ from dr3.data import Transitions, assemble, write
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
+from dr3.training.member import check_seed
 
 Kind = Literal["play", "diverse"]
 # (observation, the waypoint as seen from the body) -> an action
@@ -75,6 +76,7 @@ def collect_maze(
     if env.startswith("antmaze/") and steer is None:
         raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
     check_table(path)
+    check_seed(seed)
     if steps < 2 or noise < 0:
         raise UserError(f"steps must be at least 2 and noise at least 0, not {steps} and {noise}.")
     check_target(path)

@@ -76,13 +76,15 @@ def collect_sac(
         "seed": seed,
         "method": to_json(method),
         "schedule": dataclasses.asdict(schedule),
+        "cuts": dict.fromkeys(cuts, cut_steps),
     }
     now = _run(folder, asked, world, steps, seed, method, schedule, progress)
     columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
     table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
     for cut, file in files.items():
         if not file.exists():
-            write(file, cut_table(cut, now.snapshots, now.learner.critic.policy, table, world, cut_steps))
+            policy = now.learner.critic.policy
+            write(file, cut_table(cut, now.snapshots, policy, table, world, cut_steps, progress))
     write(path, table)
     world.close()
     shutil.rmtree(folder)

@@ -56,7 +56,7 @@ def read_cog(path: str | os.PathLike[str], *, discount: float = 0.99, allow_pick
         refuse(
             source,
             "COG's files are pickles, which could run any program; if you trust this one, turn it into a plain file "
-            f"once: dr3 data convert {path.name} {path.stem}.npz --allow-pickle.",
+            f"once: dr3 data convert {path} {path.with_suffix('.npz')} --allow-pickle.",
         )
     warnings.warn(f"{source} is a pickle: load it only if you trust where it comes from.", stacklevel=2)
     trajectories = _trajectories(path)

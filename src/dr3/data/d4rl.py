@@ -21,6 +21,8 @@ from dr3.errors import UserError
 MAGIC = b"\x89HDF\r\n\x1a\n"
 # What a file of ours says of itself: all columns are there, as they stood in the table.
 WHOLE = "dr3_table"
+# What h5py raises, depending on which byte is wrong.
+UNREADABLE = (OSError, RuntimeError, KeyError, ValueError)
 _OURS = ("next_observations", "next_actions", "next_action_known", "returns", "returns_discount", "next_behavior")
 
 
@@ -48,7 +50,7 @@ def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: in
         with h5py.File(path, "r") as file:
             columns = _columns(file, source, h5py)
             whole = WHOLE in file.attrs
-    except (OSError, RuntimeError):
+    except UNREADABLE:
         refuse(source, "the file is damaged or was cut short; copy or write it again.")
     if not whole:
         columns = _as_d4rl(columns, source, limit, find_task(path.stem))
@@ -93,7 +95,7 @@ def dataset(group: Any, field: str, source: str) -> Values:
     """One array of the file; text comes as numpy's."""
     try:
         values = group[field][()]
-    except (OSError, RuntimeError):
+    except UNREADABLE:
         refuse(source, f"'{field}' is damaged or was cut short; copy or write the file again.")
     return np.asarray(values.decode() if isinstance(values, bytes) else values)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from dr3.data.assemble import assemble
 from dr3.data.checks import Values, refuse
-from dr3.data.minari_files import Episode, episodes_of, is_minari, read_metadata
+from dr3.data.minari_files import METADATA, Episode, episodes_of, is_minari, read_metadata
 from dr3.data.transitions import Transitions
 from dr3.envs.observing import flatten, leaves
 
@@ -44,10 +44,13 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
         "terminals": np.concatenate([episode.terminations for episode in episodes]),
         "timeouts": np.concatenate([_timeouts(episode) for episode in episodes]),
     }
-    columns |= _action_fields(metadata.get("action_space"), columns["actions"])
     own = metadata.get(OURS, {})
-    if world := own.get("world") or _world(metadata.get("env_spec")):
-        columns["world"] = np.array(world)
+    try:
+        columns |= _action_fields(metadata.get("action_space"), columns["actions"])
+        if world := own.get("world") or _world(metadata.get("env_spec")):
+            columns["world"] = np.array(world)
+    except (KeyError, TypeError):
+        refuse(str(folder / "data" / METADATA), "a part of its 'action_space' or 'env_spec' is missing.")
     name = own.get("name") or str(metadata.get("dataset_id", folder.name)).replace("/", "-")
     return assemble(columns, source=str(folder), name=name, discount=discount)
 

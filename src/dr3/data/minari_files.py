@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
-from dr3.data.d4rl import hdf5
+from dr3.data.d4rl import UNREADABLE, hdf5
 from dr3.errors import UserError
 
 MAIN = "main_data.hdf5"
@@ -48,7 +48,7 @@ def read_metadata(folder: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
         nested = ("observation_space", "action_space", "env_spec")
         return found | {key: json.loads(found[key]) for key in nested if isinstance(found.get(key), str)}
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, AttributeError):  # the last: JSON, but no object
         refuse(str(path), "this is no whole JSON object; copy or write the folder again.")
 
 
@@ -91,7 +91,7 @@ def _from_hdf5(path: Path) -> Iterator[Episode]:
                         refuse(place, f"'{field}' is missing.")
                 columns = (np.asarray(group[field][()]) for field in COLUMNS)
                 yield Episode(place, unpack(group["observations"]), unpack(group["actions"]), *columns)
-    except (OSError, RuntimeError):
+    except UNREADABLE:
         refuse(source, DAMAGED)
 
 

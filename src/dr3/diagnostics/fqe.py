@@ -17,6 +17,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3.data.batch import Batch
+from dr3.data.frames import Observations, chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.diagnostics.answers import act
 from dr3.hyperparameters import hyperparameters
@@ -100,12 +101,17 @@ def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) 
     known: dict[bytes, float] = {}
     values = []
     for critic in critics:
-        following, first = (np.asarray(act(method, critic, jnp.asarray(s))) for s in (data.next_observations, starts))
+        following, first = (_actions(method, critic, seen) for seen in (data.next_observations, starts))
         key = following.tobytes() + first.tobytes()
         if key not in known:
             known[key] = fqe.value(following, starts, first, data, method.discount)
         values.append(known[key])
     return np.array(values)
+
+
+def _actions(method: Method, critic: Any, observations: Observations) -> NDArray[Any]:
+    """What a policy does, some rows at a time: an encoder's outputs for all pictures would fill the memory."""
+    return np.concatenate([np.asarray(act(method, critic, jnp.asarray(part))) for part in chunks(observations)])
 
 
 def _first_rows(data: Transitions) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dr3.envs.atari import ATARI
+from dr3.envs.drawers_tasks import DRAWERS
 from dr3.envs.gridworld import GRIDWORLDS
 from dr3.envs.mazes import MAZES
 from dr3.envs.minatar import MINATAR
@@ -74,7 +75,7 @@ def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
     except gymnasium.error.DependencyNotInstalled:
         raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS))
+        known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS))
         raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
 
 

@@ -59,7 +59,8 @@ class COG(ContinuousCQL):
         learner = super().init(spec, key)
         if not self.tiny_start:
             return learner
-        return self.start_from(learner, tiny_dense(learner.critic, key=jax.random.fold_in(key, DENSE)))
+        critic = tiny_dense(learner.critic, key=jax.random.fold_in(key, DENSE))
+        return learner._replace(critic=critic, target=critic.critics)
 
     def backup(self, states: States, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
         backup = super().backup(states, critic, following, batch)

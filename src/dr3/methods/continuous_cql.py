@@ -61,6 +61,8 @@ class ContinuousCQL(SAC):
         within("alpha", self.alpha, 0)
         within("sampled_actions", self.sampled_actions, 1)
         within("warm_start", self.warm_start, 0)
+        if self.lagrange is not None:
+            within("lagrange", self.lagrange, 0)
 
     def init(self, spec: Spec, key: Array) -> Learner:
         learner = super().init(spec, key)
@@ -69,6 +71,11 @@ class ContinuousCQL(SAC):
         log_multiplier = jnp.zeros(())
         trained = Trained(log_multiplier, self._adam.init(log_multiplier))
         return learner._replace(extras={**learner.extras, "lagrange": trained})
+
+    def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
+        """Also past the warm start: cloning would undo the policy that was given."""
+        started = super().start_from(learner, critic)
+        return started._replace(updates=jnp.asarray(self.warm_start, jnp.int32))
 
     def loss_at(
         self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array

@@ -45,7 +45,10 @@ def tiny_dense(agent: ActorCritic, *, key: Array) -> ActorCritic:
     def dense(agent: ActorCritic) -> list[Any]:
         trunk = agent.policy.trunk
         assert isinstance(trunk, ImageMLP)
-        own = [layer for critic in agent.critics.members for layer in (critic.first, *critic.stack, critic.head)]
+        own: list[Any] = []
+        for critic in agent.critics.members:
+            hidden = critic.stack if isinstance(critic.stack, tuple) else ()  # an empty one tree_at wraps as a leaf
+            own += [critic.first, *hidden, critic.head]
         return [*own, *trunk.dense.stack[:TINY_IN_POLICY]]
 
     leaves, structure = jax.tree.flatten(dense(agent))

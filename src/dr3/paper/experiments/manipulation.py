@@ -93,7 +93,7 @@ DRAWERS = WithAndWithout(
         "laptop": Setup(
             tuple(_scripted("closed", share, EPISODES, STEPS) for share in SHARES),
             LAPTOP_COG,
-            steps=4_000,
+            steps=2_500,
             seeds=3,
             evaluations=5,
             episodes=16,
