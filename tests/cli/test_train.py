@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from dr3.cli import invoke
+from dr3.cli.train import Run, train_as_told
 from dr3.data import write_npz
 from dr3.methods import CQL, METHODS, ContinuousCQL, ContinuousMethod
 from dr3.regularizers import DR3
@@ -228,3 +229,12 @@ def test_a_digest_is_the_same_for_a_copy(dr3, file, tmp_path):
     assert code == 0
     assert one == other
     assert len(one.strip()) == 64
+
+
+def test_a_run_that_would_only_clone_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("dr3.training.train", lambda *_, **__: None)
+    run = Run(data="grid16smoothobs", steps=100, out=tmp_path / "run")
+    train_as_told(run, ContinuousCQL(warm_start=100))
+    assert "clones for its first 100 updates" in capsys.readouterr().err
+    train_as_told(run, ContinuousCQL(warm_start=99))
+    assert not capsys.readouterr().err

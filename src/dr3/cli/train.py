@@ -99,7 +99,7 @@ def train_as_told(run: Run, method: Any) -> Any:
     from dr3.training import train
 
     cloning = getattr(method, "warm_start", 0) + getattr(method, "behavior_steps", 0)
-    if cloning >= run.steps and run.init_from is None:
+    if cloning and cloning >= run.steps and run.init_from is None:
         print(
             f"Note: {method.name} clones for its first {cloning:,} updates, so with --steps {run.steps} it does "
             "nothing else: give more, or a shorter --warm-start or --behavior-steps.",
