@@ -22,6 +22,10 @@ from dr3.stats import average_over_checkpoints, difference, mean
 from dr3.training import Runs
 
 WITHOUT = "none"
+COLUMNS = (
+    *("data", "with", "average without", "with", "gain", "final without", "with", "gain"),
+    *("dot product", "cosine", "srank", "mean Q"),
+)
 Arms = Mapping[str, Mapping[str, Runs]]  # by data set, then by regularizer
 
 
@@ -47,6 +51,7 @@ class Options:
 
 def main(options: Options) -> None:
     arms = arms_in(options)
+    print(f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|")
     for word, sides in arms.items():
         for regularizer, treated in sides.items():
             if regularizer != WITHOUT:
@@ -66,12 +71,16 @@ def main(options: Options) -> None:
 def arms_in(options: Options) -> Arms:
     """The runs of all sweeps, those without a regularizer first."""
     found: dict[str, dict[str, Runs]] = {}
+    methods: set[str] = set()
     for config in sorted(config for sweep in options.sweeps for config in sweep.glob("*/config.json")):
         runs = Runs(config.parent)
         source, member = runs.config["data"]["source"], runs.members[0]
         if options.only in source and options.method in (None, member.method.name):
+            methods.add(member.method.name)
             name = WITHOUT if member.regularizer is None else spell(member.regularizer)
             found.setdefault(label(source), {})[name] = runs
+    if len(methods) > 1:
+        raise SystemExit(f"There are runs of {', '.join(sorted(methods))}: choose one with --method.")
     first = {word: {WITHOUT: sides.pop(WITHOUT)} for word, sides in found.items() if WITHOUT in sides}
     return {word: {**first[word], **found[word]} for word in first}
 
