@@ -86,9 +86,13 @@ def arms_in(options: Options) -> Arms:
 
 
 def label(source: str) -> str:
-    """A data word in short: the file's name (of task and prior data, their folder's), and which part of it."""
+    """A data word in short: the file's name (of task and prior data, their folder's; of DQN-replay files, the game and
+    the number of the replay), and which part of it."""
     file, part = Path(split(source)[0]), re.search(r"(?:replay|trajectories)=([^:+]+)", source)
-    return " ".join([file.parent.name if "+" in source else file.stem, *(part.groups() if part else ())])
+    name = file.parent.name if "+" in source else file.stem
+    if file.name == "replay_logs":
+        name = "-".join(file.parts[-3:-1])
+    return " ".join([name, *(part.groups() if part else ())])
 
 
 def world_of(word: str) -> str:
