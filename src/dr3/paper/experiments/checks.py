@@ -1,19 +1,20 @@
 """What a claim of the paper comes down to, as rules that runs either fulfil or do not: instruments and trends.
 
 A rule here compares medians over members, world by world, and holds if more than half of the worlds of each group
-agree. Rules about scores, with intervals, are in `score_checks`.
+agree; beside a median stand the smallest and the largest member. Rules about scores, with intervals, are in
+`score_checks`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from dr3.paper.experiments.declaration import Answer
-from dr3.paper.experiments.evidence import RETURN, SCORE, Evidence, Place
+from dr3.paper.experiments.evidence import RETURN, SCORE, Evidence, Floats, Place
 
 DOT, COSINE, SRANK, MEAN_Q = "features/dot_product", "features/cosine", "features/srank", "q/data_mean"
 WORDS = {
@@ -28,13 +29,29 @@ WORDS = {
 SETTLED = 0.25  # of its size at the end: what a metric that has settled may still change by
 
 
+class Middle(NamedTuple):
+    """A median over members, between the smallest and the largest of them: all the interval that a few seeds allow."""
+
+    median: float
+    smallest: float
+    largest: float
+
+    @classmethod
+    def of(cls, values: Floats) -> Middle:
+        """One member that diverges by orders of magnitude would be all that a mean tells of."""
+        return cls(float(np.median(values)), float(values.min()), float(values.max()))
+
+    def __str__(self) -> str:
+        return f"{self.median:.3g} ({self.smallest:.3g}, {self.largest:.3g})"
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Two numbers of one world, and whether they agree with a claim."""
 
     place: Place
-    here: float
-    there: float
+    here: Middle | float
+    there: Middle | float
     agrees: bool
 
 
@@ -50,8 +67,9 @@ class Ends:
     def __call__(self, evidence: Evidence) -> Answer:
         found = []
         for place in evidence.places(self.label, self.than):
-            here, there = (median_end(evidence, self.metric, label, place) for label in (self.label, self.than))
-            found.append(Comparison(place, here, there, here > there if self.size == "larger" else here < there))
+            here, there = (Middle.of(evidence.end(self.metric, label, place)) for label in (self.label, self.than))
+            larger, smaller = here.median > there.median, here.median < there.median
+            found.append(Comparison(place, here, there, larger if self.size == "larger" else smaller))
         rule = f"The {WORDS[self.metric]} of {self.label} ends {self.size} than that of {self.than}"
         return majority(rule, "against", found)
 
@@ -67,9 +85,9 @@ class WorstEndsLarger:
     def __call__(self, evidence: Evidence) -> Answer:
         found = []
         for place in evidence.places(*self.labels, self.than):
-            here = max(median_end(evidence, self.metric, label, place) for label in self.labels)
-            there = median_end(evidence, self.metric, self.than, place)
-            found.append(Comparison(place, here, there, here > there))
+            here = max(Middle.of(evidence.end(self.metric, label, place)) for label in self.labels)
+            there = Middle.of(evidence.end(self.metric, self.than, place))
+            found.append(Comparison(place, here, there, here.median > there.median))
         rule = f"The {WORDS[self.metric]} of the worst of {', '.join(self.labels)} ends larger than with {self.than}"
         return majority(rule, "against", found)
 
@@ -86,7 +104,7 @@ class Grows:
         found = []
         for place in evidence.places(self.label):
             earlier, end = _between(evidence, self.metric, self.label, place, self.since)
-            found.append(Comparison(place, end, earlier, end > earlier))
+            found.append(Comparison(place, end, earlier, end.median > earlier.median))
         word = "half-way" if self.since == 0.5 else "at the start"
         return majority(f"The {WORDS[self.metric]} of {self.label} is larger at the end than {word}", "after", found)
 
@@ -102,7 +120,8 @@ class Settles:
         found = []
         for place in evidence.places(self.label):
             earlier, end = _between(evidence, self.metric, self.label, place, 0.5)
-            found.append(Comparison(place, end, earlier, abs(end - earlier) < SETTLED * abs(end)))
+            change = abs(end.median - earlier.median)
+            found.append(Comparison(place, end, earlier, change < SETTLED * abs(end.median)))
         rule = (
             f"The {WORDS[self.metric]} of {self.label} has settled: between half-way and the end of training it "
             f"changes by less than {100 * SETTLED:.0f} % of its size at the end"
@@ -140,7 +159,7 @@ class Falls:
         found = []
         for place in evidence.places(self.label):
             start, end = _between(evidence, RETURN, self.label, place, 0.0)
-            found.append(Comparison(place, end, start, end < start))
+            found.append(Comparison(place, end, start, end.median < start.median))
         return majority(f"From a good solution the return of {self.label} falls", "after", found)
 
 
@@ -157,7 +176,7 @@ class Keeps:
             shares = []
             for label in (self.label, self.than):
                 start, end = _between(evidence, RETURN, label, place, 0.0)
-                shares.append(end / start if start else np.nan)
+                shares.append(end.median / start.median if start.median else np.nan)
             found.append(Comparison(place, *shares, agrees=shares[0] > shares[1]))
         return majority(
             f"{self.label} keeps a larger share of a good solution's return than {self.than}", "against", found
@@ -186,25 +205,28 @@ def majority(rule: str, word: str, found: Sequence[Comparison]) -> Answer:
     for one in found:
         groups.setdefault(one.place.group, []).append(one)
     holds = bool(found) and all(2 * sum(one.agrees for one in of) > len(of) for of in groups.values())
-    details = "; ".join(f"{one.place}: {one.here:.3g} {word} {one.there:.3g}" for one in found)
+    details = "; ".join(f"{one.place}: {_said(one.here)} {word} {_said(one.there)}" for one in found)
     return Answer(
         rule=f"{rule}, on more than half of the worlds.",
         holds=holds,
         sentence=f"That is so on {sum(one.agrees for one in found)} of {len(found)} worlds ({details}).",
-        numbers={str(one.place): [one.here, one.there] for one in found},
+        numbers={str(one.place): [_median(one.here), _median(one.there)] for one in found},
     )
 
 
-def median_end(evidence: Evidence, metric: str, label: str, place: Place) -> float:
-    """Over members: one that diverges by orders of magnitude would be all that a mean tells of."""
-    return float(np.median(evidence.end(metric, label, place)))
+def _said(number: Middle | float) -> str:
+    return str(number) if isinstance(number, Middle) else f"{number:.3g}"
 
 
-def _between(evidence: Evidence, metric: str, label: str, place: Place, since: float) -> tuple[float, float]:
-    """Medians over members at a share of training and at its end."""
+def _median(number: Middle | float) -> float:
+    return number.median if isinstance(number, Middle) else number
+
+
+def _between(evidence: Evidence, metric: str, label: str, place: Place, since: float) -> tuple[Middle, Middle]:
+    """Over members, at a share of training and at its end."""
     steps, values = evidence.curve(metric, label, place)
     earlier = int(np.searchsorted(steps, since * steps[-1]))
-    return float(np.median(values[:, earlier])), float(np.median(values[:, -1]))
+    return Middle.of(values[:, earlier]), Middle.of(values[:, -1])
 
 
 def _last_layer(evidence: Evidence, label: str, place: Place) -> float:
