@@ -24,7 +24,7 @@ COMMANDS = {
     "report": "one HTML file about runs: verdicts, curves, intervals, configuration",
     "watch": "the report of a run while it trains, in the browser",
     "reproduce": "every figure and table of the paper: run it, judge its claim, at one of three scales",
-    "demo": "the paper's gridworld evidence, in under three minutes",
+    "demo": "the paper's gridworld evidence and DR3 on a game's data, in under three minutes",
     "theory": "check the paper's theory by computation, or watch it beside a run",
     "stats": "results files: intervals, probability of improvement, the paper's numbers beside them",
     "paper": "the paper's own tables as data, and an audit of them",
