@@ -105,7 +105,7 @@ def rollouts(
         rest = Rows(*(column[made:] for column in rows))
         count, _ = world.act(acting, rest, episode=episode, step=episode + made, limit=steps - made)
         made, episode = made + count, episode + 1
-        report.at(made, per_second=made / (time.monotonic() - began), note="")
+        report.at(made, per_second=made / max(time.monotonic() - began, 1e-9), note="")
     world.observation = None
     rows.timeouts[-1] = not rows.terminals[-1]  # cut here, whatever follows it in a table
     return rows._asdict()

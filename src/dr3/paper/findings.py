@@ -91,6 +91,11 @@ def returns_of(runs: list[Runs]) -> list[NDArray[np.float64]]:
     return [carried(run.evaluations[RETURN][0]) for run in runs]
 
 
+def average_returns(runs: list[Runs]) -> NDArray[np.float64]:
+    """Over training, without the untrained policy, the paper's measure of stability: (seeds,)."""
+    return np.array([line[1:].mean() for line in returns_of(runs)])
+
+
 def at_the_end(runs: list[Runs], metric: str = DOT_PRODUCT) -> NDArray[np.float64]:
     """The last value of each seed: (seeds,)."""
     return np.array([carried(run.metrics[metric][0])[-1] for run in runs])

@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from dr3.methods import CQL, DQN, SARSA, TD, Method, Supervised
-from dr3.paper.findings import MEAN_Q, Finding, Results, as_list, at_the_end, median, only, returns_of, words
+from dr3.paper.findings import (
+    MEAN_Q,
+    Finding,
+    Results,
+    as_list,
+    at_the_end,
+    average_returns,
+    median,
+    only,
+    returns_of,
+    words,
+)
 from dr3.regularizers import DR3, Regularizer
 from dr3.sweeps import Task
 
@@ -166,8 +177,7 @@ def dr3_curves(size: Size) -> dict[str, GridworldCurve]:
 def judge_dr3(curves: dict[str, GridworldCurve], results: Results) -> Finding:
     final = {name: at_the_end(results[curve]) for name, curve in curves.items()}
     returns = {name: returns_of(results[curve]) for name, curve in curves.items()}
-    # Over training, without the untrained policy: the paper's measure of stability.
-    average = {name: np.array([curve[1:].mean() for curve in of]) for name, of in returns.items()}
+    average = {name: average_returns(results[curve]) for name, curve in curves.items()}
     last = {name: np.array([curve[-1] for curve in of]) for name, of in returns.items()}
     mean_q = {name: at_the_end(results[curve], MEAN_Q) for name, curve in curves.items()}
     smaller = median(final["dqn+dr3"]) < median(final["dqn"])

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-import numpy as np
-
 from dr3.methods import CQL
-from dr3.paper.findings import Finding, Results, as_list, at_the_end, median, only, returns_of
+from dr3.paper.findings import Finding, Results, as_list, at_the_end, average_returns, median, only
 from dr3.regularizers import DR3, Regularizer
 from dr3.sweeps import Task
 
@@ -73,11 +71,8 @@ def judge_breakout(curves: dict[str, BreakoutCurve], results: Results) -> Findin
         f"instead of {median(final['cql']):.3g}"
     )
     numbers: dict[str, object] = {"final_dot_product_by_seed": {name: as_list(of) for name, of in final.items()}}
-    if played := all(run.evaluations for runs in results.values() for run in runs):
-        # Over training, without the untrained policy: the paper's measure of stability.
-        average = {
-            name: np.array([line[1:].mean() for line in returns_of(results[curve])]) for name, curve in curves.items()
-        }
+    if played := all(run.evaluations for curve in curves.values() for run in results[curve]):
+        average = {name: average_returns(results[curve]) for name, curve in curves.items()}
         holds = holds and median(average["cql+dr3"]) >= median(average["cql"])
         claim += ", and the policy is on average over training at least as good"
         rule += ", and the average return over training is not smaller"

@@ -132,7 +132,7 @@ class Preparation:
     def finished(self, folder: Path) -> bool:
         return Path(self.makes).exists()
 
-    def run(self, folder: Path, *, save_every: float | None = None, progress: bool = True) -> None:
+    def run(self, folder: Path, *, save_every: float | None = None) -> None:
         """Make it, unless a twin has: a worker that was given up may still have been at it."""
         with RunFolder(folder).locked():
             if not self.finished(folder):
