@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from dr3.cli import invoke
+from dr3.cli import demo, invoke
 from dr3.paper import minatar_sample
-from dr3.paper.findings import carried, make
+from dr3.paper.findings import Finding, carried, make
 from dr3.paper.minatar_sample import breakout_curves, judge_breakout
 
 
@@ -38,6 +38,12 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
     )
     better = returns["dqn+dr3"] >= returns["dqn"]
     assert record["findings"][2]["holds"] == bool(dots["dqn+dr3"] < dots["dqn"] and better)
+
+
+def test_an_extra_in_brackets_is_printed(capsys):
+    found = Finding("minatar", "a claim", "a rule", True, "pip install 'dr3[minatar]'", {}, {})
+    demo._print([found], [], {"seconds": 1.0})
+    assert "dr3[minatar]" in capsys.readouterr().out
 
 
 def test_a_frozen_member_stays_where_it_was():

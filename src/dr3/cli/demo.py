@@ -94,13 +94,14 @@ def _progress() -> Generator[Callable[[int, int], None]]:
 
 def _print(found: list[Finding], pictures: list[Path], record: dict[str, Any]) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(show_lines=True)
     for column in ("the paper's claim", "shows here", "what came out"):
         table.add_column(column)
     for one in found:
-        table.add_row(one.claim, "yes" if one.holds else "no", one.sentence)
+        table.add_row(escape(one.claim), "yes" if one.holds else "no", escape(one.sentence))  # dr3[minatar]
     console = Console()
     console.print(table)
     print(f"{record['seconds']:.0f} s. A claim shows by the rule that findings.json gives with the numbers. Pictures:")
