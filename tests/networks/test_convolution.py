@@ -10,6 +10,7 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.networks.convolution import Convolution, convolve_by_matmul, convolve_by_xla, space_to_depth
+from dr3.networks.winograd import TRANSFORMS
 
 # (height, width, in), kernel (height, width), out, stride, paddings
 SHAPES = {
@@ -49,7 +50,7 @@ def test_space_to_depth_reads_a_block_row_by_row():
 
 
 @pytest.mark.parametrize(("image", "kernel", "outputs", "stride", "padding"), CASES)
-def test_matmuls_equal_xla_in_value_and_gradient(image, kernel, outputs, stride, padding):
+def test_all_ways_equal_xla_in_value_and_gradient(image, kernel, outputs, stride, padding):
     rng = np.random.default_rng(0)
     inputs = image[-1]
     weight = rng.normal(size=(*kernel, inputs, outputs), scale=(kernel[0] * kernel[1] * inputs) ** -0.5)
@@ -66,9 +67,13 @@ def test_matmuls_equal_xla_in_value_and_gradient(image, kernel, outputs, stride,
 
     arrays = [jnp.asarray(array, jnp.float32) for array in (weight, bias, x, cotangent)]
     expected = value_and_gradients("xla", *arrays)
-    got = value_and_gradients("matmul", *arrays)
-    for result, reference in zip(got, expected, strict=True):
-        np.testing.assert_allclose(result, reference, atol=1e-5 * float(jnp.abs(reference).max()))
+    for way in ("matmul", "winograd") if has_winograd(kernel, stride) else ("matmul",):
+        for result, reference in zip(value_and_gradients(way, *arrays), expected, strict=True):
+            np.testing.assert_allclose(result, reference, atol=1e-5 * float(jnp.abs(reference).max()), err_msg=way)
+
+
+def has_winograd(kernel, stride):
+    return all(-(-side // stride) in TRANSFORMS for side in kernel)
 
 
 def convolution_shape(weight, stride, padding, image):
@@ -88,6 +93,54 @@ def test_both_forms_can_be_vmapped_and_differentiated_forwards(channels):
 
     expected = jnp.stack([convolve_by_xla(x[i], weight[i], 1, "VALID") for i in range(2)])
     np.testing.assert_allclose(tangent(x, weight), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", list(TRANSFORMS))
+def test_two_outputs_from_one_product_more_than_the_kernel_is_long(length):
+    # Lavin and Gray's identity in one dimension: y_r = Σ_i d_{r + i} g_i = Aᵀ[(G g) ⊙ (Bᵀ d)].
+    transform = TRANSFORMS[length]
+    tile, kernel = np.array([3.0, 5.0, 7.0, 2.0])[: length + 1], np.array([1.0, -2.0, 4.0])[:length]
+    products = (transform.kernel @ kernel) * (transform.inputs @ tile)
+    np.testing.assert_array_equal(transform.outputs @ products, np.correlate(tile, kernel, "valid"))
+
+
+def test_winograd_is_vmapped_and_differentiated_twice_backwards():
+    rng = np.random.default_rng(1)
+    x = jnp.asarray(rng.normal(size=(2, 1, 5, 4, 3)), jnp.float32)
+    weight = jnp.asarray(rng.normal(size=(2, 3, 3, 3, 2)), jnp.float32)
+
+    def curvature(way):
+        layer = Convolution(weight[0], jnp.zeros(2), implementation=way)
+
+        def norm_of_gradient(weight, x):
+            of = jax.grad(lambda w: jnp.sum(jnp.tanh(dataclasses.replace(layer, weight=w)(x))))(weight)
+            return jnp.sum(of**2)
+
+        return jax.jit(jax.vmap(jax.grad(norm_of_gradient, argnums=(0, 1))))(weight, x)
+
+    for got, expected in zip(curvature("winograd"), curvature("xla"), strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-4 * float(jnp.abs(expected).max()))
+
+
+@pytest.mark.parametrize("way", ["winograd", "matmul", "xla"])
+def test_bytes_are_pixels_up_to_1(way):
+    layer = Convolution.glorot(3, 2, 3, key=jax.random.key(4), implementation=way)
+    pixels = jnp.asarray(np.random.default_rng(2).integers(0, 256, (1, 4, 5, 3)), jnp.uint8)
+    scaled = pixels / 255
+    np.testing.assert_allclose(layer(pixels), layer(scaled), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(layer.halved(pixels), layer.halved(scaled), rtol=1e-5, atol=1e-6)
+    of_bytes, of_floats = (jax.grad(lambda layer, x=x: jnp.sum(layer(x) ** 2))(layer) for x in (pixels, scaled))
+    np.testing.assert_allclose(of_bytes.weight, of_floats.weight, rtol=1e-4, atol=1e-4)
+
+
+def test_winograd_is_taken_for_many_channels_in_single_precision():
+    def chosen(channels, kernel, stride=1, dtype=jnp.float32):
+        layer = jax.eval_shape(lambda: Convolution.glorot(channels, 2, kernel, stride=stride, key=jax.random.key(0)))
+        layer = dataclasses.replace(layer, weight=jax.ShapeDtypeStruct(layer.weight.shape, dtype))
+        return layer._chosen(jax.ShapeDtypeStruct((1, 9, 9, channels), dtype))
+
+    assert chosen(64, 3) == chosen(4, 8, stride=4) == chosen(32, 4, stride=2) == "winograd"
+    assert chosen(4, 3) == chosen(64, 1) == chosen(64, 5) == chosen(64, 3, dtype=jnp.float64) == "matmul"
 
 
 def test_the_backend_chooses_when_nobody_does(monkeypatch):

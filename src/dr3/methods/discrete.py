@@ -16,6 +16,7 @@ from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.methods.base import Info, Spec, objective, within
 from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
+from dr3.networks.at_once import at_once
 from dr3.optimization import Adam, move
 from dr3.regularizers import Regularizer
 
@@ -104,7 +105,8 @@ class DiscreteMethod:
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
         def total(critic: Critic) -> Array:
-            return objective(self, regularizer, critic, learner, batch, key)[0]
+            looking = at_once(critic, batch) if getattr(regularizer, "reaches_next", False) else critic
+            return objective(self, regularizer, looking, learner, batch, key)[0]
 
         before, gradient = jax.value_and_grad(total)(learner.critic)
         critic, optimizer = self._adam.step(learner.critic, gradient, learner.optimizer)

@@ -1,4 +1,4 @@
-"""A 2-D convolution for batches of images, which on CPU is a few matmuls."""
+"""A 2-D convolution for batches of images, which on CPU is a few matmuls, of fewer products where that pays."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from dr3.errors import UserError
+from dr3.networks.winograd import TRANSFORMS, correlate
 
 Padding = Literal["SAME", "VALID"]
-Implementation = Literal["auto", "matmul", "xla"]
+Implementation = Literal["auto", "winograd", "matmul", "xla"]
 
 # A matmul per kernel position needs this many channels to be worth its call; with fewer, positions are gathered into
 # one. MinAtar-sized update with DR3 (3x3x4 -> 16): 350 per second by position, 540 gathered. First Atari layer
@@ -26,7 +27,10 @@ class Convolution(eqx.Module):
     "SAME" gives h' = ceil(h / stride), with the odd row of zeros at the far side; "VALID" gives
     h' = floor((h - kernel) / stride) + 1. "auto" takes matmuls on CPU and XLA's own convolution elsewhere: inside a
     compiled loop XLA's CPU convolution falls back to a naive kernel, with which an Atari update takes fifteen times as
-    long. The results agree up to rounding.
+    long. The results agree up to rounding. In single precision and with many channels the matmuls are Winograd's, which
+    cannot be differentiated forwards (`jax.jvp`): "matmul" can.
+
+    Bytes are pixels, and count as [0, 1]; booleans are 0 and 1. They stay what they are until a product needs them.
     """
 
     weight: Array  # (kernel, kernel, in, out)
@@ -39,7 +43,8 @@ class Convolution(eqx.Module):
         if self.padding not in get_args(Padding):
             raise UserError(f"padding is {self.padding!r}, but a convolution takes 'SAME' or 'VALID'.")
         if self.implementation not in get_args(Implementation):
-            raise UserError(f"implementation is {self.implementation!r}, but it must be 'auto', 'matmul' or 'xla'.")
+            named = ", ".join(map(repr, get_args(Implementation)))
+            raise UserError(f"implementation is {self.implementation!r}, but it must be one of {named}.")
 
     @classmethod
     def glorot(
@@ -66,8 +71,8 @@ class Convolution(eqx.Module):
         return rows, columns, outputs
 
     def __call__(self, x: Array) -> Array:
-        convolve = convolve_by_matmul if self._as_matmul else convolve_by_xla
-        return convolve(x, self.weight, self.stride, self.padding) + self.bias
+        convolve = {"winograd": convolve_by_winograd, "matmul": convolve_by_matmul, "xla": convolve_by_xla}
+        return convolve[self._chosen(x)](x, self._weight_for(x), self.stride, self.padding) + self.bias
 
     def halved(self, x: Array) -> Array:
         """The largest of every 2 x 2 outputs: (n, h, w, in) -> (n, h' // 2, w' // 2, out); an odd last one is left out.
@@ -77,24 +82,36 @@ class Convolution(eqx.Module):
         core: forward 13 ms instead of 30, with the gradient 56 instead of 67.
         """
         rows, columns, _ = self.output_shape(x.shape[1], x.shape[2])
-        if not (self._as_matmul and self.stride == 1):
+        if self._chosen(x) == "xla" or self.stride != 1:
             return max_pool(self(x))
         _, top = _span(x.shape[1], self.weight.shape[0], 1, self.padding)
         _, left = _span(x.shape[2], self.weight.shape[1], 1, self.padding)
         below = 2 * (rows // 2) + self.weight.shape[0] - 1 - x.shape[1] - top
         right = 2 * (columns // 2) + self.weight.shape[1] - 1 - x.shape[2] - left
         x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (top, below, 0), (left, right, 0), (0, 0, 0)))
+        weight = self._weight_for(x)
         shifted = [
-            jnp.pad(self.weight, ((i, 1 - i), (j, 1 - j), (0, 0), (0, 0))) for i in range(2) for j in range(2)
+            jnp.pad(weight, ((i, 1 - i), (j, 1 - j), (0, 0), (0, 0))) for i in range(2) for j in range(2)
         ]  # one for each output of a block
         y = convolve_by_matmul(x, jnp.concatenate(shifted, axis=-1), 2, "VALID")
         first, second, third, fourth = jnp.split(y, 4, axis=-1)
         # In pairs: of a maximum over an axis XLA makes a slower gradient (COG's first layer: 6.0 ms instead of 5.1).
         return jnp.maximum(jnp.maximum(first, second), jnp.maximum(third, fourth)) + self.bias
 
-    @property
-    def _as_matmul(self) -> bool:
-        return self.implementation == "matmul" or (self.implementation == "auto" and jax.default_backend() == "cpu")
+    def _weight_for(self, x: Array) -> Array:
+        return self.weight / 255 if x.dtype == jnp.uint8 else self.weight
+
+    def _chosen(self, x: Array) -> Implementation:
+        """How x is convolved."""
+        if self.implementation != "auto":
+            return self.implementation
+        if jax.default_backend() != "cpu":
+            return "xla"
+        tall, wide = (-(-side // self.stride) for side in self.weight.shape[:2])
+        many = x.shape[-1] * self.stride**2 >= NARROW
+        # In double precision it is not speed that is asked for, and the theory differentiates forwards.
+        single = self.weight.dtype == jnp.float32
+        return "winograd" if single and many and tall in TRANSFORMS and wide in TRANSFORMS else "matmul"
 
 
 def max_pool(x: Array) -> Array:
@@ -107,26 +124,15 @@ def max_pool(x: Array) -> Array:
 
 def convolve_by_xla(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
     """(n, h, w, in), (kh, kw, in, out) -> (n, h', w', out)."""
+    x = x.astype(weight.dtype)
     return lax.conv_general_dilated(x, weight, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
 
 def convolve_by_matmul(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
-    """The same. Blocks of stride x stride pixels become channels, which leaves a convolution of stride 1.
-
-    A kernel that the stride does not divide is filled up with zeros, so every shape takes this one path.
-    """
-    kernel_height, kernel_width, _, outputs = weight.shape
-    rows, top = _span(x.shape[1], kernel_height, stride, padding)
-    columns, left = _span(x.shape[2], kernel_width, stride, padding)
-    # Kernel and image in blocks. Negative padding crops the pixels at the far side that VALID never reaches.
-    tall, wide = -(-kernel_height // stride), -(-kernel_width // stride)
-    below = (rows + tall - 1) * stride - x.shape[1] - top
-    right = (columns + wide - 1) * stride - x.shape[2] - left
-    x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (top, below, 0), (left, right, 0), (0, 0, 0)))
-    x = space_to_depth(x, stride)
-    spare = (0, tall * stride - kernel_height), (0, wide * stride - kernel_width)
-    weight = space_to_depth(jnp.pad(weight, (*spare, (0, 0), (0, 0))).transpose(3, 0, 1, 2), stride)  # (out, …)
-
+    """The same, as matmuls of what every kernel position sees."""
+    rows, columns, x, weight = _with_stride_1(x, weight, stride, padding)
+    outputs, tall, wide, _ = weight.shape
+    x = x.astype(weight.dtype)
     views = [x[:, i : i + rows, j : j + columns] for i in range(tall) for j in range(wide)]
     # Both forms multiply by (out, in): its gradient is then (outputs)ᵀ(inputs), which transposes the narrower
     # of the two. With (in, out) XLA transposes the wide one, and that takes 1.5 to 2.2 times as long.
@@ -136,6 +142,35 @@ def convolve_by_matmul(x: Array, weight: Array, stride: int, padding: Padding) -
     kernels = lax.split(weight.reshape(outputs, tall * wide, -1).transpose(1, 0, 2), (1,) * len(views))
     products = [_times_transposed(view, kernel.squeeze(0)) for view, kernel in zip(views, kernels, strict=True)]
     return sum(products[1:], products[0])
+
+
+def convolve_by_winograd(x: Array, weight: Array, stride: int, padding: Padding) -> Array:
+    """The same, with fewer products, for kernels of 2 or 3 blocks a side."""
+    if stride > 1:
+        rows, columns, x, weight = _with_stride_1(x, weight, stride, padding)
+        return correlate(x, weight, (0, 0), (rows, columns))
+    # Zeros around x are left to the tiles, so that the gradient is asked only for what is inside.
+    rows, top = _span(x.shape[1], weight.shape[0], 1, padding)
+    columns, left = _span(x.shape[2], weight.shape[1], 1, padding)
+    return correlate(x, weight.transpose(3, 0, 1, 2), (top, left), (rows, columns))
+
+
+def _with_stride_1(x: Array, weight: Array, stride: int, padding: Padding) -> tuple[int, int, Array, Array]:
+    """h', w', and an image and a kernel (out, k, l, channels) whose convolution of stride 1, unpadded, is this one.
+
+    Blocks of stride x stride pixels become channels. A kernel that the stride does not divide is filled up with zeros.
+    """
+    kernel_height, kernel_width, _, _ = weight.shape
+    rows, top = _span(x.shape[1], kernel_height, stride, padding)
+    columns, left = _span(x.shape[2], kernel_width, stride, padding)
+    # Kernel and image in blocks. Negative padding crops the pixels at the far side that VALID never reaches.
+    tall, wide = -(-kernel_height // stride), -(-kernel_width // stride)
+    below = (rows + tall - 1) * stride - x.shape[1] - top
+    right = (columns + wide - 1) * stride - x.shape[2] - left
+    x = lax.pad(x, jnp.zeros((), x.dtype), ((0, 0, 0), (top, below, 0), (left, right, 0), (0, 0, 0)))
+    spare = (0, tall * stride - kernel_height), (0, wide * stride - kernel_width)
+    weight = jnp.pad(weight, (*spare, (0, 0), (0, 0))).transpose(3, 0, 1, 2)
+    return rows, columns, space_to_depth(x, stride), space_to_depth(weight, stride)
 
 
 def space_to_depth(x: Array, block: int) -> Array:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from dr3.networks.convolution import Convolution, Implementation, Padding
@@ -25,8 +24,7 @@ class Stage(NamedTuple):
 class Convolutional(eqx.Module):
     """phi(s) of images: (n, h, w, c) -> (n, width), with a ReLU after every layer, so that features are never negative.
 
-    Bytes are pixels, and are scaled to [0, 1] here, at the batch, so that stored frames stay bytes. Anything else
-    (floats, the booleans of MinAtar) is taken as it is.
+    Bytes are pixels, and count as [0, 1]; anything else (floats, the booleans of MinAtar) is taken as it is.
     """
 
     convolutions: tuple[Convolution, ...]
@@ -58,8 +56,7 @@ class Convolutional(eqx.Module):
         return cls(tuple(convolutions), dense, units)
 
     def __call__(self, observations: Array) -> Array:
-        scale = 1.0 / 255.0 if observations.dtype == jnp.uint8 else 1.0
-        x = observations.astype(self.dense.weight.dtype) * scale
+        x = observations
         for convolution in self.convolutions:
             x = jax.nn.relu(convolution(x))
         return jax.nn.relu(self.dense(x.reshape(x.shape[0], -1)))

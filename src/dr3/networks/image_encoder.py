@@ -6,7 +6,6 @@ import math
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jax import Array
 
 from dr3.errors import UserError
@@ -21,8 +20,8 @@ OF_ENCODER = 1  # which part of a network's key draws its encoder: the dense lay
 class ImageEncoder(eqx.Module):
     """Convolutions 3 x 3 with a ReLU after each; all but the last halve the picture: (n, h, w, c) -> (n, width).
 
-    COG's three of 16 channels make 12 · 12 · 16 = 2,304 numbers of a picture of 48 x 48. Bytes are pixels, and are
-    scaled to [0, 1] here, at the batch, so that stored frames stay bytes.
+    COG's three of 16 channels make 12 · 12 · 16 = 2,304 numbers of a picture of 48 x 48. Bytes are pixels, and
+    count as [0, 1].
     """
 
     convolutions: tuple[Convolution, ...]
@@ -41,7 +40,7 @@ class ImageEncoder(eqx.Module):
         return cls(layers, (height >> halvings) * (width >> halvings) * channels[-1])
 
     def __call__(self, pictures: Array) -> Array:
-        x = pictures.astype(jnp.float32) * (1.0 / 255.0 if pictures.dtype == jnp.uint8 else 1.0)
+        x = pictures
         for layer in self.convolutions[:-1]:
             x = jax.nn.relu(layer.halved(x))
         x = jax.nn.relu(self.convolutions[-1](x))

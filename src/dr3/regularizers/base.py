@@ -12,7 +12,10 @@ from dr3.backup import Backup
 
 @runtime_checkable
 class Regularizer(Protocol):
-    """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup)."""
+    """Anything that weighs a Backup: objective = method loss + coefficient * regularizer(backup).
+
+    One whose gradient flows into phi(s', a') may say so with a property `reaches_next`: methods are then faster.
+    """
 
     @property
     def name(self) -> str: ...

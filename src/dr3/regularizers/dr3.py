@@ -49,6 +49,10 @@ class DR3:
         """The choices of the authors' released Atari agent: mean of |phi(s) · phi(s')|, terminals not masked."""
         return cls(coefficient, absolute=True, mask_terminals=False)
 
+    @property
+    def reaches_next(self) -> bool:
+        return self.stop_gradient is None
+
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar. Critics of an ensemble are averaged after the product."""
         phi_next = jax.lax.stop_gradient(backup.phi_next) if self.stop_gradient == "next" else backup.phi_next

@@ -29,6 +29,10 @@ class FeatureNorm:
     mask_terminals: bool = True
     """Leave out the pairs of backups that end, as DR3 does."""
 
+    @property
+    def reaches_next(self) -> bool:
+        return True
+
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar. Critics of an ensemble are averaged."""
         halves = 0.5 * jnp.sum(backup.phi**2 + backup.phi_next**2, axis=-1)  # (…, n)

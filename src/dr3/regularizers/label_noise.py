@@ -70,6 +70,10 @@ class LabelNoiseDR3:
     """How many rows of a batch, the first ones, make Σ*; 0 is all. The sum runs over all rows. The work grows with the
     cube of it."""
 
+    @property
+    def reaches_next(self) -> bool:
+        return self.scope == "last_layer"
+
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar, the mean over the batch as in DR3."""
 
