@@ -65,7 +65,8 @@ def main(options: Options) -> None:
     }
     for name, (key, log) in measured.items():
         panels = [Panel(world, name, lines(arms, world, key), log=log) for world in worlds]
-        draw(panels, options.pictures / f"{name.replace(' ', '-')}.png", caption="thick: median of all runs")
+        path = options.pictures / f"{name.replace(' ', '-')}.png"
+        draw(panels, path, caption="thick: median of all runs", columns=min(len(panels), 3))
 
 
 def arms_in(options: Options) -> Arms:
