@@ -170,5 +170,7 @@ def test_mistakes_are_named():
         Convolution.glorot(1, 1, 3, padding="same", key=jax.random.key(0))  # ty: ignore[invalid-argument-type]
     with pytest.raises(UserError, match="implementation is 'cuda'"):
         Convolution.glorot(1, 1, 3, implementation="cuda", key=jax.random.key(0))  # ty: ignore[invalid-argument-type]
+    with pytest.raises(UserError, match="not 5 x 5 by 1"):
+        Convolution.glorot(1, 1, 5, implementation="winograd", key=jax.random.key(0))
     with pytest.raises(UserError, match="side of 2 is smaller than the kernel of 3"):
         Convolution.glorot(1, 1, 3, padding="VALID", key=jax.random.key(0))(jnp.ones((1, 2, 5, 1)))

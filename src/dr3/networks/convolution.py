@@ -45,6 +45,9 @@ class Convolution(eqx.Module):
         if self.implementation not in get_args(Implementation):
             named = ", ".join(map(repr, get_args(Implementation)))
             raise UserError(f"implementation is {self.implementation!r}, but it must be one of {named}.")
+        if self.implementation == "winograd" and not self._has_winograd:
+            kernel = " x ".join(map(str, self.weight.shape[:2]))
+            raise UserError(f"Winograd's convolution is for 2 or 3 strides a side, not {kernel} by {self.stride}.")
 
     @classmethod
     def glorot(
@@ -107,11 +110,14 @@ class Convolution(eqx.Module):
             return self.implementation
         if jax.default_backend() != "cpu":
             return "xla"
-        tall, wide = (-(-side // self.stride) for side in self.weight.shape[:2])
         many = x.shape[-1] * self.stride**2 >= NARROW
         # In double precision it is not speed that is asked for, and the theory differentiates forwards.
         single = self.weight.dtype == jnp.float32
-        return "winograd" if single and many and tall in TRANSFORMS and wide in TRANSFORMS else "matmul"
+        return "winograd" if single and many and self._has_winograd else "matmul"
+
+    @property
+    def _has_winograd(self) -> bool:
+        return all(-(-side // self.stride) in TRANSFORMS for side in self.weight.shape[:2])
 
 
 def max_pool(x: Array) -> Array:
