@@ -11,11 +11,12 @@ from dr3.regularizers import DR3
 from dr3.sweeps import Local, Outcome, Task, run_tasks
 from dr3.sweeps.board import last_step
 
-# Many short chunks, so that there is a middle to be killed in; all are one compiled program.
+# Many short chunks, and seconds of them, so that there is a middle to be killed in; all are one compiled program.
+STEPS = 1200
 METHOD = DQN(hidden=(8,), batch_size=8, target_period=7)
 TASKS = [
-    Task(f"grid16smoothobs:seed={number}", METHOD, (DR3(0.1),), (0,), steps=600, metrics_every=4, evaluate_every=300)
-    for number in range(3)
+    Task(f"grid16smoothobs:seed={n}", METHOD, (DR3(0.1),), (0,), STEPS, metrics_every=4, evaluate_every=STEPS // 2)
+    for n in range(3)
 ]
 
 

@@ -15,12 +15,12 @@ from dr3.sweeps import read_grid
 from dr3.training import Runs, digest
 
 GRID = """
-steps = 600
+steps = 1200
 data = ["grid16smoothobs:seed=0", "grid16smoothobs:seed=1"]
 regularizers = "dr3"
 coefficients = [0.1]
 metrics_every = 4
-evaluate_every = 300
+evaluate_every = 600
 
 [methods.dqn]
 hidden = [8]
@@ -48,7 +48,7 @@ def test_the_workers_save_and_a_rerun_does_the_rest(tasks, undisturbed, taken_up
         # Also a worker whose sweep was killed saves and leaves.
         wait_for(lambda worker=worker: not worker.exists(), "the end of the worker")
         assert "everything saved" in (folder / "log.txt").read_text()
-        assert 100 <= Runs(folder).status["step"] < 600
+        assert 100 <= Runs(folder).status["step"] < tasks[0].steps
     assert Runs(first).status["finished"]
 
     assert invoke(words) == 0
@@ -57,6 +57,6 @@ def test_the_workers_save_and_a_rerun_does_the_rest(tasks, undisturbed, taken_up
     assert f"{second.name}: finished\n" in said.err
     assert "dqn+dr3:0.1" in said.out
     cells = {(row.algorithm, row.task, row.step) for row in read_results(out / "results.jsonl")}
-    assert cells == {("dqn+dr3:0.1", task.data, step) for task in tasks[:2] for step in (300, 600)}
+    assert cells == {("dqn+dr3:0.1", task.data, step) for task in tasks[:2] for step in (600, 1200)}
     for task in tasks[:2]:
         assert digest(Runs(out / task.name)) == digest(undisturbed.runs(task))

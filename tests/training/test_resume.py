@@ -29,6 +29,12 @@ def test_the_chunk_length_changes_nothing(run, tmp_path, whole, chunk):
     assert digest(run(out=tmp_path / "run", chunk=chunk)) == whole
 
 
+def test_a_run_of_many_short_stretches_comes_to_its_end(run, tmp_path):
+    """The chunk length is looked for anew after each of 600; growing fourfold at each, it would leave the floats."""
+    runs = run(out=tmp_path / "run", steps=600, metrics_every=1, evaluate_every=600)
+    assert runs.status["step"] == 600
+
+
 def test_a_longer_run_is_the_shorter_one_gone_on_with(run, tmp_path, whole):
     """At 20, 40: where the shorter run's last measurement is one of the longer run's own."""
     for steps in (20, 40, 60):

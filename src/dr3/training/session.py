@@ -85,7 +85,9 @@ class Training:
                     report.say(f"Stopped at step {self.step:,}, everything saved; the same command goes on from there.")
                     asked.leave()
                 if chunk is None:  # grow or shrink by at most 4 towards a second's worth
-                    wanted = length * SECONDS_PER_CHUNK / max(seconds, 1e-9)
+                    # Of what was done: a cadence may have cut the stretch short, and a length that grew at every cut
+                    # would pass any bound.
+                    wanted = (stop - before) * SECONDS_PER_CHUNK / max(seconds, 1e-9)
                     length = int(np.clip(wanted, max(1, length // 4), 4 * length))
 
     # --- One stretch of updates ---
