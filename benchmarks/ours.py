@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -15,7 +13,8 @@ from dr3 import CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
-from dr3.training.loop import advance, begin
+from dr3.training.execution import Work, in_threads, one_core_each, thread_pool
+from dr3.training.loop import begin
 from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
 REGULARIZERS = {
@@ -86,15 +85,11 @@ def control_table(shape: Control) -> Batch:
 def updates(method: Any, table: Batch, spec: Spec, work: str, members: int) -> Run:
     traced = [jax.tree.map(jnp.asarray, (method, REGULARIZERS[work], np.uint32(seed))) for seed in range(members)]
     progress = [begin(method, seed, spec) for method, _, seed in traced]
-    pool = ThreadPoolExecutor(max_workers=min(members, len(os.sched_getaffinity(0))))
+    pool, one_core = thread_pool(members), one_core_each(members)
 
     def run(updates: int) -> None:
-        stop = progress[0].step + updates
-
-        def one(number: int) -> None:
-            progress[number] = jax.block_until_ready(advance(*traced[number], progress[number], table, stop))
-
-        list(pool.map(one, range(members)))
+        work = [Work(mine, now, table) for mine, now in zip(traced, progress, strict=True)]
+        progress[:] = in_threads(work, int(progress[0].step) + updates, pool, one_core=one_core)
         assert all(bool(now.finite) for now in progress), "a member diverged, and made fewer updates than were timed"
 
     return run

@@ -9,8 +9,10 @@ import pytest
 
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions
-from dr3.methods import ContinuousCQL, Spec, blockwise
-from dr3.methods.blockwise import CACHED, blocks_for, mean_over_rows
+from dr3.methods import ContinuousCQL, Spec, continuous_cql
+from dr3.methods.blockwise import mean_over_rows
+from dr3.methods.continuous_cql import CACHED
+from dr3.networks.blocks import blocks_for
 
 
 def function(weights, rows, given):
@@ -37,15 +39,6 @@ def test_blocks_change_neither_the_mean_nor_its_gradient(blocks):
     assert np.any(whole[1][1])
 
 
-def test_blocks_are_the_fewest_that_stay_in_the_cache_and_divide_the_rows():
-    assert blocks_for(256, CACHED // 256) == 1
-    assert blocks_for(256, CACHED // 256 + 1) == 2
-    assert blocks_for(256, 4 * 30 * 256) == 4
-    assert blocks_for(48, CACHED // 20) == 3
-    assert blocks_for(257, CACHED // 256) == 1  # a prime number of rows
-    assert blocks_for(16, CACHED) == 1
-
-
 def test_cql_learns_the_same_in_blocks(monkeypatch):
     rng = np.random.default_rng(1)
     rows = 16
@@ -57,11 +50,11 @@ def test_cql_learns_the_same_in_blocks(monkeypatch):
     learner = method.init(Spec((3,), ContinuousActions(2)), jax.random.key(0))
 
     def slope(cached):
-        monkeypatch.setattr(blockwise, "CACHED", cached)
+        monkeypatch.setattr(continuous_cql, "CACHED", cached)
         loss = jax.grad(lambda critic: method.loss(critic, learner, batch, jax.random.key(1))[0])
         return loss(learner.critic)
 
     in_two = 8 * 4 * 3 * 2 * 8  # bytes for 8 rows, 6 actions, 8 units
     whole, parts = slope(CACHED), slope(in_two)
-    assert blocks_for(rows, in_two // 8) == 2
+    assert blocks_for(rows, in_two // 8, in_two) == 2
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), whole, parts)

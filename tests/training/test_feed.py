@@ -104,11 +104,11 @@ def test_stopping_in_the_middle_of_a_block_changes_nothing(run, tmp_path, monkey
     real = session.in_threads
     stops = [11, 33]
 
-    def interrupted(work, stop, pool):
+    def interrupted(work, stop, pool, **how):
         if stops and int(work[0].progress.step) >= stops[0]:
             stops.pop(0)
             signal.raise_signal(signal.SIGINT)
-        return real(work, stop, pool)
+        return real(work, stop, pool, **how)
 
     monkeypatch.setattr(session, "in_threads", interrupted)
     for _ in range(2):

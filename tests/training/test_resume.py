@@ -13,7 +13,7 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.regularizers import DR3
-from dr3.training import Runs, digest
+from dr3.training import Runs, digest, execution
 from dr3.training.checkpoints import Checkpoints
 from dr3.training.folder import RunFolder
 
@@ -41,6 +41,15 @@ def test_a_longer_run_is_the_shorter_one_gone_on_with(run, tmp_path, whole):
         runs = run(out=tmp_path / "run", steps=steps, chunk=steps // 4)
         assert runs.status == {"step": steps, "finished": True, "diverged": {}}
     assert digest(runs) == whole
+
+
+def test_a_run_stays_with_the_cores_it_began_with(run, tmp_path, monkeypatch):
+    """On a machine of another size the order of a network's sums, and so their last bits, would be another."""
+    for cores in (1, 8):
+        monkeypatch.setattr(execution, "available_cores", lambda cores=cores: cores)
+        runs = run(out=tmp_path / "run", steps=20 * cores)
+        assert (runs.status["step"], runs.config["one_core"]) == (20 * cores, True)
+        assert run(out=tmp_path / f"new{cores}", steps=20).config["one_core"] == (cores == 1)
 
 
 def test_cadences_that_are_not_asked_for_stay_as_they_were(run, tmp_path):

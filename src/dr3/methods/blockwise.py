@@ -10,9 +10,6 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-CACHED = 2**21  # bytes of one layer's outputs for a block
-FEWEST = 8  # rows in a block: below, a product has too little to do
-
 # (weights, rows, given) -> values; rows and given have the rows' axis first in every leaf.
 OfRows = Callable[[Any, Any, Any], Array]
 
@@ -26,14 +23,6 @@ def mean_over_rows(function: OfRows, weights: Any, rows: Any, given: Any, blocks
     if blocks == 1:
         return jnp.mean(function(weights, rows, lax.stop_gradient(given)))
     return _in_blocks(function, blocks, weights, rows, given)
-
-
-def blocks_for(rows: int, bytes_per_row: int) -> int:
-    """Into how many equal blocks rows are best cut: the fewest whose outputs stay in the cache of a CPU."""
-    if jax.default_backend() != "cpu":
-        return 1  # wide processors want all rows at once
-    divisors = (count for count in range(1, rows // FEWEST + 1) if rows % count == 0)
-    return next((count for count in divisors if rows // count * bytes_per_row <= CACHED), 1)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0, 1))

@@ -15,13 +15,15 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info, Spec, within
-from dr3.methods.blockwise import blocks_for, mean_over_rows
+from dr3.methods.blockwise import mean_over_rows
 from dr3.methods.continuous import Following, Learner, Trained
 from dr3.methods.sac import SAC
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
+from dr3.networks.blocks import blocks_for
 
 LARGEST_MULTIPLIER = 1e6
+CACHED = 2**21  # bytes of one layer's outputs for a block of states
 
 
 @hyperparameters
@@ -102,7 +104,7 @@ class ContinuousCQL(SAC):
         log_densities = jnp.concatenate([log_uniform, following.log_density, here.log_density])
         drawn = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), (actions, log_densities))
         # Nearly all of an update is here: 3 · count values for each row, and their gradient.
-        blocks = blocks_for(len(batch.rewards), bytes_per_row=4 * 3 * count * max(self.hidden))
+        blocks = blocks_for(len(batch.rewards), 4 * 3 * count * max(self.hidden), CACHED)
         return mean_over_rows(_log_sum, critic.critics, states, drawn, blocks) - jnp.mean(backup.values)
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:

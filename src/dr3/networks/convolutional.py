@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 from jax import Array
 
+from dr3.networks.blocks import ONE_CORE, blocks_for, in_blocks
 from dr3.networks.convolution import Convolution, Implementation, Padding
 from dr3.networks.linear import Linear
+
+# Bytes of the largest layer's outputs for a block of images, where there is one core: 8 images of the Nature network.
+# Its update with DR3: 117 instead of 136 ms on one core. With two cores for a member it is 107 instead of 76.
+CACHED = 2**19
 
 
 class Stage(NamedTuple):
@@ -56,10 +62,26 @@ class Convolutional(eqx.Module):
         return cls(tuple(convolutions), dense, units)
 
     def __call__(self, observations: Array) -> Array:
+        return jax.nn.relu(self.dense(in_blocks(self._convolved, observations, self._blocks(observations))))
+
+    def _convolved(self, observations: Array) -> Array:
+        """(n, h, w, c) -> (n, h' · w' · filters)."""
         x = observations
         for convolution in self.convolutions:
             x = jax.nn.relu(convolution(x))
-        return jax.nn.relu(self.dense(x.reshape(x.shape[0], -1)))
+        return x.reshape(x.shape[0], -1)
+
+    def _blocks(self, observations: Array) -> int:
+        if not ONE_CORE.value:
+            return 1
+        largest = max(math.prod(shape) for shape in self._shapes(*observations.shape[1:3]))
+        return blocks_for(len(observations), largest * self.dense.weight.dtype.itemsize, CACHED)
+
+    def _shapes(self, height: int, width: int) -> Iterator[tuple[int, int, int]]:
+        """(h', w', filters) after each convolution."""
+        for convolution in self.convolutions:
+            height, width, filters = convolution.output_shape(height, width)
+            yield height, width, filters
 
     def layers(self) -> dict[str, Convolution | Linear]:
         """Every layer by name, in forward order."""

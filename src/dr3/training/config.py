@@ -17,8 +17,9 @@ from dr3.training.member import Member
 
 FORMAT = 1
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved.
-_MAY_CHANGE = ("steps", "init_from.run")
-_NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every")  # defaults of the latter two follow from the steps
+_MAY_CHANGE = ("steps", "init_from.run", "one_core")
+# Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
+_NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
 
 def resolve(
@@ -30,6 +31,7 @@ def resolve(
     metrics_every: int | None,
     evaluate_every: int | None,
     execution: str,
+    one_core: bool,
     init_from: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every choice written out, defaults and all."""
@@ -53,6 +55,7 @@ def resolve(
         "evaluate_every": evaluate_every or max(1, steps // 20),
         "evaluation": None if evaluator is None else evaluator.describe(),
         "execution": execution,
+        "one_core": one_core,
         **({} if init_from is None else {"init_from": init_from}),
     }
 

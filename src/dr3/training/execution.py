@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from dr3.cores import available_cores
 from dr3.data.batch import Batch
+from dr3.networks.blocks import ONE_CORE
 from dr3.training.loop import Block, Progress, advance
 
 
@@ -35,11 +36,20 @@ def thread_pool(members: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=min(members, available_cores()))
 
 
-def in_threads(work: Sequence[Work], stop: int, pool: ThreadPoolExecutor) -> list[Progress]:
+def one_core_each(members: int) -> bool:
+    """Whether no core is left for a member to share a product with another. Networks of images go by it.
+
+    A run keeps what it began with, because the order of a sum, and so the last bits of it, depends on it.
+    """
+    return members >= available_cores()
+
+
+def in_threads(work: Sequence[Work], stop: int, pool: ThreadPoolExecutor, *, one_core: bool) -> list[Progress]:
     """Every member advanced to `stop`, as many at a time as the pool has threads."""
 
     def one(share: Work) -> Progress:
-        return jax.block_until_ready(advance(*share.traced, share.progress, share.source, jnp.int32(stop)))
+        with ONE_CORE(one_core):
+            return jax.block_until_ready(advance(*share.traced, share.progress, share.source, jnp.int32(stop)))
 
     return list(pool.map(one, work))
 

@@ -97,7 +97,7 @@ class Training:
         while self.step < stop:
             live, reach = self._live(), self.feed.reaches(self.step, stop)
             work = [Work(self.traced[n], self.progress[n], self.feed.at(n, self.step)) for n in live]
-            done = in_threads(work, reach, pool) if threads else stacked(work, reach)
+            done = in_threads(work, reach, pool, one_core=self.config["one_core"]) if threads else stacked(work, reach)
             for number, now in zip(live, done, strict=True):
                 self.progress[number] = now
                 if not bool(now.finite):

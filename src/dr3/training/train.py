@@ -16,7 +16,7 @@ from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
-from dr3.training.execution import execution_on
+from dr3.training.execution import execution_on, one_core_each
 from dr3.training.feed import DataOn, place_of
 from dr3.training.folder import RunFolder, describe_environment
 from dr3.training.member import population
@@ -76,6 +76,7 @@ def train(
         metrics_every=metrics_every,
         evaluate_every=evaluate_every,
         execution=execution_on(jax.default_backend()),
+        one_core=one_core_each(len(members)),
         init_from=None if start is None else start.describe(),
     )
     folder = RunFolder(out if out is not None else Path("runs") / configuration.folder_name(config))
@@ -85,6 +86,7 @@ def train(
             # Cadences that were not asked for are those the run began with: its length may have been another.
             config["metrics_every"] = metrics_every or stored["metrics_every"]
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
+            config["one_core"] = stored.get("one_core", False)
             configuration.check_same(folder.path, stored, config)
         # What cannot be trained is refused before the folder says that it is this run's.
         place = place_of(data, data_on)
