@@ -28,6 +28,18 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled_quickly(request):
+    """Formulas are checked on small arrays: compiling without XLA's optimizations takes a third less time there.
+
+    Whole runs, their bits and the theory's long loops have the programs that users have.
+    """
+    quickly = request.path.parent.name in ("methods", "networks", "regularizers")
+    jax.config.update("jax_disable_most_optimizations", quickly)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(scope="session")
 def logged() -> Transitions:
     """48 rows in 6 episodes of a made-up world: every other episode ends, the others are cut; every column is there."""
