@@ -60,6 +60,15 @@ def test_stats_says_what_is_missing(results: Path, capsys: pytest.CaptureFixture
         stats.main([str(results), "--missing", "ignore", "--baseline", "BC"])
 
 
+def test_stats_of_some_of_the_tasks(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert stats.main([str(results), "--only", "atari/", "--replicates", "50"]) == 0
+    text = capsys.readouterr().out
+    assert "Over 1 tasks" in text
+    assert "minatar" not in text
+    with pytest.raises(UserError, match=r"No task's name contains 'pong'; there are atari/Breakout@1%, minatar/"):
+        stats.main([str(results), "--only", "pong"])
+
+
 def test_show_lists_and_prints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     assert paper.main(["show"]) == 0

@@ -27,10 +27,13 @@ class Stats:
       dr3 stats runs/*/results.jsonl
       dr3 stats cql.jsonl dr3.jsonl --baseline CQL --figures pictures
       dr3 stats results.jsonl --missing ignore --json summary.json
+      dr3 stats results.jsonl --only replay=5%
     """
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE...")]
     """Results files (JSONL, one row per algorithm, task, seed and checkpoint)."""
+    only: str = ""
+    """Only tasks whose name contains this."""
     baseline: str | None = None
     """Compare all with this one. Default: "X+DR3" with "X" where both are there, else all with the first."""
     paired: bool = False
@@ -56,10 +59,16 @@ def main(arguments: list[str]) -> int:
     options = tyro.cli(Stats, args=arguments, prog="dr3 stats", config=(tyro.conf.FlagCreatePairsOff,))
     import numpy as np
 
+    from dr3.errors import UserError
     from dr3.paper import normalise
     from dr3.stats import ScoreTable, as_dict, read_results, summarise
 
-    table = ScoreTable(read_results(*options.files), normalise)
+    there = read_results(*options.files)
+    chosen = [result for result in there if options.only in result.task]
+    if not chosen:
+        named = ", ".join(sorted({result.task for result in there}))
+        raise UserError(f"No task's name contains {options.only!r}; there are {named}.")
+    table = ScoreTable(chosen, normalise)
     rng = np.random.default_rng(options.seed)
     measures = summarise(
         table,
