@@ -168,6 +168,27 @@ def test_a_damaged_state_is_noticed_and_the_one_before_used(run, tmp_path, whole
     assert sorted(path.name for path in state.folder.iterdir()) == ["000000050.npz", "000000060.npz"]
 
 
+@pytest.mark.parametrize("damage", [halve, flip_a_bit])
+def test_a_damaged_critic_is_noticed_and_made_again(run, tmp_path, whole, save_every_chunk, damage, capsys):
+    runs = run(out=tmp_path / "run", chunk=10)
+    damage(runs.folder.checkpoints.path(60))
+    again = run(out=tmp_path / "run", progress=True)
+    assert "000000060.npz is damaged; the state of step 60, which is later, is not used" in capsys.readouterr().err
+    assert digest(again) == whole
+
+
+@pytest.mark.parametrize("name", ["metrics", "evaluations"])
+def test_a_torn_line_that_a_state_covers_is_written_again(run, tmp_path, whole, save_every_chunk, name, capsys):
+    runs = run(out=tmp_path / "run", chunk=10)
+    file = getattr(runs.folder, name)
+    file.write_bytes(file.read_bytes()[:-5])
+    again = run(out=tmp_path / "run", progress=True)
+    said = capsys.readouterr().err
+    assert f"The lines of step 60 in {file} are damaged" in said
+    assert "Going on from step 50" in said
+    assert digest(again) == whole
+
+
 def test_with_every_state_damaged_it_starts_again(run, tmp_path, whole, save_every_chunk):
     runs = run(out=tmp_path / "run", chunk=10)
     for step in runs.folder.state.steps():

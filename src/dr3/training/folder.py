@@ -25,7 +25,8 @@ class RunFolder:
     """Names and formats of everything in a run folder.
 
     Lines are on the disk before the state that covers them, so after any kill the files hold at least what the newest
-    whole state knows; `rewind` removes what they hold beyond it, and a torn last line with it.
+    whole state knows; `rewind` removes what they hold beyond it, and a torn last line with it. What a disk damages
+    later is noticed too: a state counts only where what it covers is whole.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -63,7 +64,7 @@ class RunFolder:
         partial.rename(file)
 
     def append(self, file: Path, rows: Iterable[dict[str, Any]]) -> None:
-        """Add lines and see them to the disk. What is not finite becomes null: JSON knows no NaN."""
+        """Add lines and see them to the disk. A number that is not finite becomes null: JSON knows no NaN."""
         with file.open("a") as stream:
             for row in rows:
                 finite = {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
@@ -81,14 +82,10 @@ class RunFolder:
         self.checkpoints.rewind(step)
         self.state.rewind(step)
 
-    def latest_state(self) -> tuple[int | None, list[int]]:
-        """The newest step to resume from whose checkpoint is whole, and the newer ones that are not."""
-        broken = []
-        for step in reversed(self.state.steps()):
-            if self.state.whole(step):
-                return step, broken
-            broken.append(step)
-        return None, broken
+    def torn(self, file: Path, step: int, members: Iterable[int]) -> bool:
+        """Whether a line is missing that was written at `step`, for one of these members."""
+        there = {row["member"] for row in read_lines(file) if row["step"] == step}
+        return file.exists() and not there.issuperset(members)
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:

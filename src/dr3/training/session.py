@@ -172,19 +172,38 @@ class Training:
         """The newest whole state, with the files cut back to it; a fresh start where there is none."""
         critic = None if self.start is None else self.start.critic
         fresh = [begin(method, seed, self.spec, critic) for method, _, seed in self.traced]
-        step, broken = self.folder.latest_state()
-        notes = [f"The state of step {number:,} in {self.folder.path} is damaged; it is not used." for number in broken]
-        if step is None:
-            # Whatever was measured at step 0 is measured again.
-            self.folder.rewind(-1)
-            # Copies, since an update takes over the arrays it is given: critic and target may be one array here.
-            return 0, jax.tree.map(jnp.array, fresh), notes
-        self.folder.rewind(step)
-        restored = jax.tree.map(jnp.array, self.folder.state.restore(step, fresh))
-        finished = step == self.config["steps"]
-        place = f"step {step:,} of {self.folder.path}"
-        notes.append(f"Nothing is left to do after {place}." if finished else f"Going on from {place}.")
-        return step, restored, notes
+        notes: list[str] = []
+        for step in reversed(self.folder.state.steps()):
+            if not self.folder.state.whole(step):
+                notes.append(f"The state of step {step:,} in {self.folder.path} is damaged; it is not used.")
+                continue
+            restored = jax.tree.map(jnp.array, self.folder.state.restore(step, fresh))
+            if damaged := self._damaged(step, restored):
+                notes.append(f"{damaged} damaged; the state of step {step:,}, which is later, is not used.")
+                continue
+            self.folder.rewind(step)
+            finished = step == self.config["steps"]
+            place = f"step {step:,} of {self.folder.path}"
+            notes.append(f"Nothing is left to do after {place}." if finished else f"Going on from {place}.")
+            return step, restored, notes
+        # Whatever was measured at step 0 is measured again.
+        self.folder.rewind(-1)
+        # Copies, since an update takes over the arrays it is given: critic and target may be one array here.
+        return 0, jax.tree.map(jnp.array, fresh), notes
+
+    def _damaged(self, step: int, progress: list[Progress]) -> str | None:
+        """What is not whole of that which was written before the state of `step`: only its last lines can be torn."""
+        for number in self.folder.checkpoints.steps():
+            if number <= step and not self.folder.checkpoints.whole(number):
+                return f"{self.folder.checkpoints.path(number)} is"
+        live = [number for number, now in enumerate(progress) if bool(now.finite)]
+        tried = self.evaluator is not None
+        files = {self.folder.metrics: "metrics_every", **({self.folder.evaluations: "evaluate_every"} if tried else {})}
+        for file, cadence in files.items():
+            at = step if step == self.config["steps"] else step - step % self.config[cadence]
+            if self.folder.torn(file, at, live):
+                return f"The lines of step {at:,} in {file} are"
+        return None
 
     def _boundaries(self) -> list[int]:
         cadences = (self.config["metrics_every"], self.config["evaluate_every"])
