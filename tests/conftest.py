@@ -32,9 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def compiled_quickly(request):
     """Formulas are checked on small arrays: compiling without XLA's optimizations takes a third less time there.
 
-    Whole runs, their bits and the theory's long loops have the programs that users have.
+    Networks, whose products are written for what XLA makes of them, whole runs, their bits and the theory's long loops
+    have the programs that users have.
     """
-    quickly = request.path.parent.name in ("methods", "networks", "regularizers")
+    quickly = request.path.parent.name in ("methods", "regularizers")
     jax.config.update("jax_disable_most_optimizations", quickly)
     yield
     jax.config.update("jax_disable_most_optimizations", False)

@@ -132,6 +132,17 @@ def test_noise_from_some_rows_and_products_of_all():
     assert dataclasses.replace(RAW, rows=1)(rows) == pytest.approx((4 * S * 2 + 2 * S * 8) / 2, rel=1e-5)
 
 
+def test_the_rows_that_make_noise_are_spread_over_the_batch():
+    """Two of four: the first and the third. Whatever changes places with its like changes nothing."""
+    phi, phi_next = np.random.default_rng(3).normal(size=(2, 4, 6)).astype(np.float32)
+
+    def penalty(order):
+        return float(LabelNoiseDR3(rows=2)(backup(phi[order], phi_next[order])))
+
+    assert penalty([2, 3, 0, 1]) == pytest.approx(penalty([0, 1, 2, 3]), rel=1e-5)
+    assert penalty([1, 0, 3, 2]) != pytest.approx(penalty([0, 1, 2, 3]), rel=1e-2)
+
+
 def test_an_ensemble_is_averaged_after_the_product():
     phi, phi_next = np.random.default_rng(2).normal(size=(2, 2, 3, 5)).astype(np.float32)
     both = LabelNoiseDR3()(backup(phi, phi_next))

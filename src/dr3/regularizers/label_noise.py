@@ -67,8 +67,8 @@ class LabelNoiseDR3:
     it all actions share phi(s), as in DR3."""
 
     rows: int = 64
-    """How many rows of a batch, the first ones, make Σ*; 0 is all. The sum runs over all rows. The work grows with the
-    cube of it."""
+    """At most so many rows of a batch, evenly spread over it, make Σ*; 0 is all. The sum runs over all rows. The work
+    grows with the cube of it."""
 
     @property
     def reaches_next(self) -> bool:
@@ -98,20 +98,20 @@ class LabelNoiseDR3:
         return jnp.mean(dots * backup.bootstraps if self.mask_terminals else dots), contracts
 
     def _products(self, J: Array, J_next: Array, backup: Backup) -> Products:
-        count = min(self.rows or len(J), len(J))
-        noisy = stop_gradient(J[:count])
-        same, cross = J @ noisy.T, J_next @ noisy.T
+        # Spread, because the rows that critics are measured on are in the order of the data.
+        noisy = slice(None, None, -(-len(J) // self.rows) if self.rows else 1)
+        constant = stop_gradient(J[noisy])
+        same, cross = J @ constant.T, J_next @ constant.T
         if self.per_action and self.scope == "last_layer":
-            outputs = backup.actions[:count]
+            outputs = backup.actions[noisy]
             same = same * (backup.actions[:, None] == outputs)
             cross = cross * (backup.next_actions[:, None] == outputs)
-        return Products(same, cross)
+        return Products(same, cross, noisy)
 
     def _covariance(self, products: Products, discounts: Array) -> tuple[Array, Array]:
         """S (m, m), scaled if asked for, and whether I - ηK contracts. Constants, all of it."""
-        count = products.same.shape[-1]
-        gram = stop_gradient(products.same[:count])
-        K = gram - discounts[:count, None] * stop_gradient(products.cross[:count])
+        gram = stop_gradient(products.same[products.noisy])
+        K = gram - discounts[products.noisy, None] * stop_gradient(products.cross[products.noisy])
         tiny = jnp.finfo(K.dtype).tiny
         eta = RELATIVE_STEP / jnp.maximum(jnp.linalg.norm(K), SMALLEST) if self.step_size is None else self.step_size
         few_steps = lyapunov_steps(K, eta, self.steps)
@@ -130,6 +130,7 @@ class Products(NamedTuple):
 
     same: Array  # (n, m) g_i · [[g_j]]
     cross: Array  # (n, m) g'_i · [[g_j]]
+    noisy: slice  # which of the n rows are the m
 
 
 def _fixed_point(K: Array, gram: Array, eta: ArrayLike) -> tuple[Array, Array]:
