@@ -30,7 +30,8 @@ class Block(NamedTuple):
 
 
 def stream(seed: Array | int, purpose: int) -> Array:
-    """The keys of one seed for one purpose: 0 initial weights, 1 batches, 2 noise inside an update."""
+    """The keys of one seed for one purpose: 0 initial weights, 1 batches, 2 noise inside an update, 3 noise of a
+    measurement, 4 of acting in an evaluation."""
     return jax.random.fold_in(jax.random.key(seed), purpose)
 
 
