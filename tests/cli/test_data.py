@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from dr3.cli import invoke
 from dr3.data import write_npz
 
@@ -29,3 +31,35 @@ def test_without_arguments_it_says_how(capsys):
     assert "dr3 data describe" in capsys.readouterr().out
     assert invoke(["run"]) == 0
     assert "dr3 run digest" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "collector", "out"),
+    [
+        ("dqn --env minatar/breakout --steps 1e6", "replay.collect_dqn", "minatar-breakout-dqn-0.npz"),
+        ("dqn --env minatar/breakout --seed 3", "replay.collect_dqn", "minatar-breakout-dqn-3.npz"),
+        ("dqn --env atari/Pong --seed 2", "emulated.collect_emulated_dqn", "Pong/2/replay_logs"),
+        ("sac --env Hopper-v5 --seed 1", "sac_replay.collect_sac", "hopper-v5-sac-1.npz"),
+        ("maze --env pointmaze/medium --kind play", "maze.collect_maze", "pointmaze-medium-play-0.npz"),
+        ("drawers --task drawers/closed", "drawers.collect_drawers", "drawers-closed-0"),
+        ("dqn --env minatar/breakout --out mine.npz", "replay.collect_dqn", "mine.npz"),
+    ],
+)
+def test_what_is_collected_is_named_after_its_world(words, collector, out, logged, capsys, monkeypatch):
+    asked = {}
+
+    def collect(*_, **options):
+        asked.update(options)
+        return ["a skill: 1 of 1 episodes (100%)"] if "drawers" in words else logged
+
+    pytest.importorskip(f"dr3.collect.{collector.partition('.')[0]}")
+    monkeypatch.setattr(f"dr3.collect.{collector}", collect)
+    assert invoke(["data", "collect", *words.split()]) == 0
+    assert str(asked["out"]) == out
+    assert f"are in {out}" in capsys.readouterr().out
+
+
+def test_help_says_where_a_collection_goes(capsys):
+    with pytest.raises(SystemExit):
+        invoke(["data", "collect", "dqn", "--help"])
+    assert "minatar-breakout-dqn-0.npz" in " ".join(capsys.readouterr().out.split())

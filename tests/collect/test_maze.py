@@ -96,12 +96,27 @@ def test_another_body_needs_a_walker(tmp_path):
         collect_maze("antmaze/umaze", steps=10, out=tmp_path / "ant.npz")
 
 
+def test_missing_folders_are_made(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["data", "collect", "maze", "--env", MAZE, "--steps", "2"]
+    assert invoke([*words, "--out", "new/folder/maze.npz"]) == 0
+    assert len(read("new/folder/maze.npz")) == 2
+    assert invoke(words) == 0
+    assert "are in pointmaze-umaze-diverse-0.npz" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "pointmaze-umaze-diverse-0.npz"}
+
+
+def test_a_file_cannot_be_the_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"x/maze.npz: .*/file is a file"):
+        collect_maze(MAZE, steps=50, out=tmp_path / "file" / "x" / "maze.npz")
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"--env": "Hopper-v5"}, "no maze 'Hopper-v5'"),
         ({"--out": "maze.csv"}, "ending"),
-        ({"--out": "nowhere/maze.npz"}, "does not exist"),
         ({"--steps": "1"}, "at least 2"),
         ({"--seed": "-1"}, "A seed is a whole number"),
     ],

@@ -110,6 +110,22 @@ def test_a_part_of_each_file_cuts_its_episodes(folder, steps) -> None:
     assert data.name == "game-40%"
 
 
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("Pong/1/replay_logs", "Pong-1"),
+        ("Breakout/1/replay_logs", "Breakout-1"),
+        ("mine/replay_logs", "mine"),
+        ("Pong/1", "Pong-1"),
+        ("mine", "mine"),
+    ],
+)
+def test_a_folder_is_named_by_its_path(folder, tmp_path, path, name) -> None:
+    shutil.copytree(folder, tmp_path / path)
+    assert read_dqn_replay(tmp_path / path).name == name
+    assert read_dqn_replay(tmp_path / path, part="first-2%").name == f"{name}-first-2%"
+
+
 def test_the_first_files_of_fifty(folder, steps) -> None:
     data = read_dqn_replay(folder, part="first-2%")
     # The third episode begins in the last row of the first file: its s' is in the second.
@@ -132,6 +148,25 @@ def test_a_buffer_saved_before_its_last_row_leaves_a_gap(folder, steps) -> None:
 def damage(folder, name: str, values: np.ndarray) -> None:
     with gzip.open(folder / name, "wb") as stream:
         np.save(stream, values)
+
+
+def cut(file, rest: int) -> None:
+    file.write_bytes(file.read_bytes()[:-rest])
+
+
+def with_wrong_checksum(file) -> None:
+    content = bytearray(file.read_bytes())
+    content[-8] ^= 0xFF  # four bytes of checksum and four of length are the end of a gzip file
+    file.write_bytes(content)
+
+
+def not_finite(row: int, value: float) -> np.ndarray:
+    rewards = np.zeros(16, np.float32)
+    rewards[row] = value
+    return rewards
+
+
+DAMAGED = "the file is damaged or was cut short"
 
 
 @pytest.mark.parametrize(
@@ -163,6 +198,39 @@ def damage(folder, name: str, values: np.ndarray) -> None:
             r"observation_ckpt.1.gz: the file is damaged or was cut short",
         ),
         (lambda f: (f / "$store$_action_ckpt.0.gz").write_bytes(b"nothing"), r"action_ckpt.0.gz: the file is damaged"),
+        (lambda f: with_wrong_checksum(f / "$store$_action_ckpt.1.gz"), rf"action_ckpt.1.gz: {DAMAGED}"),
+        (lambda f: with_wrong_checksum(f / "add_count_ckpt.0.gz"), rf"add_count_ckpt.0.gz: {DAMAGED}"),
+        (lambda f: with_wrong_checksum(f / "$store$_observation_ckpt.0.gz"), rf"observation_ckpt.0.gz: {DAMAGED}"),
+        (lambda f: cut(f / "$store$_observation_ckpt.1.gz", 3), rf"observation_ckpt.1.gz: {DAMAGED}"),
+        # Of the last file only some rows are its own.
+        (lambda f: cut(f / "$store$_observation_ckpt.2.gz", 3), rf"observation_ckpt.2.gz: {DAMAGED}"),
+        (
+            lambda f: (f / "$store$_reward_ckpt.1.gz").write_bytes(2 * (f / "$store$_reward_ckpt.1.gz").read_bytes()),
+            r"reward_ckpt.1.gz: it goes on behind its array",
+        ),
+        (
+            lambda f: damage(f, "$store$_observation_ckpt.0.gz", np.zeros((40, 4, 4), np.uint8)),
+            r"observation_ckpt.0.gz: it has 40 rows, but the actions of that checkpoint have 16",
+        ),
+        (lambda f: damage(f, "$store$_reward_ckpt.1.gz", not_finite(5, np.nan)), r"reward_ckpt.1.gz: row 5 is nan"),
+        (lambda f: damage(f, "$store$_reward_ckpt.0.gz", not_finite(15, -np.inf)), r"reward_ckpt.0.gz: row 15 is -inf"),
+        (
+            lambda f: damage(f, "add_count_ckpt.1.gz", np.array(16)),
+            r"add_count_ckpt.1.gz: its rows begin at number 0, but those of checkpoint 0 go on to 16",
+        ),
+        (lambda f: damage(f, "add_count_ckpt.0.gz", np.array(48)), r"add_count_ckpt.1.gz: its rows begin at number 16"),
+        (
+            lambda f: damage(f, "invalid_range_ckpt.0.gz", np.zeros(5)),
+            r"invalid_range_ckpt.0.gz: it holds float64 of shape \(5,\)",
+        ),
+        (
+            lambda f: damage(f, "invalid_range_ckpt.2.gz", np.zeros((5, 2), np.int64)),
+            r"invalid_range_ckpt.2.gz: it holds int64 of shape \(5, 2\)",
+        ),
+        (
+            lambda f: damage(f, "$store$_action_ckpt.0.gz", np.full(16, 2**30, np.int32)),
+            r"game: its actions would be 1073741825, but there can be 65536 at most",
+        ),
     ],
 )
 def test_broken_files_are_refused_by_name(folder, change, sentence) -> None:
@@ -170,6 +238,30 @@ def test_broken_files_are_refused_by_name(folder, change, sentence) -> None:
     with pytest.raises(UserError, match=sentence):
         read_dqn_replay(folder)
     assert not list(folder.glob(".dr3-cache/*.unfinished"))
+
+
+def test_a_part_of_a_file_is_read_without_unpacking_the_rest(folder) -> None:
+    cut(folder / "$store$_observation_ckpt.0.gz", 3)
+    assert len(read_dqn_replay(folder, part="40%")) == 4
+    with pytest.raises(UserError, match=rf"observation_ckpt.0.gz: {DAMAGED}"):
+        read_dqn_replay(folder, part="100%")
+
+
+def test_counts_may_jump_ahead(folder) -> None:
+    before = read_dqn_replay(folder)
+    for number, count in ((1, 64), (2, 66)):
+        damage(folder, f"add_count_ckpt.{number}.gz", np.array(count))
+    # Between the first two files there is now a gap: the episode across it is cut there.
+    assert len(read_dqn_replay(folder)) == len(before) - 4
+
+
+@pytest.mark.parametrize("part", ["40%", "first-10%"])
+def test_a_part_needs_the_first_files(folder, part) -> None:
+    for file in list(folder.glob("*_ckpt.0.gz")):
+        file.unlink()
+    with pytest.raises(UserError, match=r"action_ckpt.0.gz: this file is missing"):
+        read_dqn_replay(folder, part=part)
+    assert len(read_dqn_replay(folder)) == 5 + 6  # of the episodes that the two other files hold
 
 
 def test_a_folder_without_files_is_refused(tmp_path) -> None:

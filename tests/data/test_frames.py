@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dr3.data import Frames, Transitions, describe, read_npz, write_npz
+from dr3.data import DiscreteActions, Frames, Transitions, describe, read_npz, write_npz
 from dr3.data.batch import Batch
 from dr3.data.frames import compact
 from dr3.errors import UserError
@@ -111,6 +112,52 @@ def test_a_file_holds_each_frame_once_and_reads_back(shared, tmp_path) -> None:
     np.testing.assert_array_equal(back.next_observations[:], shared.next_observations[2:8])
 
 
+def test_fingerprints_stay_what_they_are() -> None:
+    """Runs are known by them: those of finished runs must still be found."""
+    rows = np.arange(6)
+    plain = Transitions(
+        observations=np.arange(12, dtype=np.float32).reshape(6, 2),
+        actions=(rows % 3).astype(np.int32),
+        rewards=rows.astype(np.float32),
+        next_observations=np.arange(1, 13, dtype=np.float32).reshape(6, 2),
+        terminals=rows == 2,
+        timeouts=rows == 5,
+        next_actions=np.zeros(6, np.int32),
+        next_action_known=np.zeros(6, np.bool_),
+        returns=rows.astype(np.float32),
+        episodes=(rows // 3).astype(np.int32),
+        action_space=DiscreteActions(3),
+        returns_discount=0.5,
+    )
+    store, newest = np.arange(9, dtype=np.uint8)[:, None], np.arange(2, 8, dtype=np.int32)
+
+    def framed(**options) -> Transitions:
+        now, following = (Frames(store, numbers, **options) for numbers in (newest, newest + 1))
+        return dataclasses.replace(plain, observations=now, next_observations=following)
+
+    assert [table.fingerprint()[:16] for table in (plain, framed(), framed(bits=(5,)), framed(stack=3))] == [
+        "d4d32b7fc113ac74",
+        "fb17ded6279c00c5",
+        "faa4435ff47671cc",
+        "f2a55b1a62412e08",
+    ]
+
+
+def test_the_store_of_stacks_is_read_once_for_a_fingerprint() -> None:
+    class Counted(np.ndarray):
+        frames = 0
+
+        def __getitem__(self, index):
+            Counted.frames += len(index)
+            return np.asarray(self)[index]
+
+    store, newest = np.arange(9, dtype=np.uint8)[:, None].view(Counted), np.arange(2, 8, dtype=np.int32)
+    columns: dict[str, Any] = {field.name: np.zeros(6, np.int32) for field in dataclasses.fields(Transitions)}
+    columns["observations"], columns["next_observations"] = (Frames(store, newest + n, stack=3) for n in (0, 1))
+    Transitions(**columns).fingerprint()
+    assert Counted.frames == 9
+
+
 def test_fingerprints_tell_contents_apart(shared) -> None:
     other = shared.observations.stored.copy()
     other[3] ^= 128
@@ -130,6 +177,11 @@ def test_fingerprints_tell_contents_apart(shared) -> None:
         ({"frames": np.zeros((3, 1))}, "holds images of integers"),
         ({"observation_frames": np.zeros(3, np.int32)}, "'observations' has 3 rows, but 'rewards' has 8"),
         ({"next_observation_frames": None}, "'next_observation_frames' is missing"),
+        ({"frame_stack": np.array(0)}, r"'frame_stack' is \[0\], but it must be one whole number above 0"),
+        ({"frame_stack": np.array([-3])}, r"'frame_stack' is \[-3\]"),
+        ({"frame_stack": np.array([2, 2])}, r"'frame_stack' is \[2, 2\]"),
+        ({"rewards": np.array(1.0)}, "'rewards' has a single value, but 'observations' has 8"),
+        ({"frames": np.full((9, 5), 2**40), "frame_shape": None}, "row 0 of 'frames' holds 1099511627776"),
     ],
 )
 def test_broken_frames_are_refused(shared, tmp_path, change, sentence) -> None:

@@ -173,6 +173,21 @@ def test_damaged_files_are_refused(file):
     assert refusal(file) == f"{file}: 'observations' is damaged or was cut short; copy or write the file again."
 
 
+@pytest.mark.parametrize("shape", [(6 * 10**14,), (10**30,)])
+def test_a_header_that_claims_more_than_the_memory_is_damage(file, shape):
+    save(file, {field: values for field, values in DISCRETE.items() if field != "rewards"})
+    with zipfile.ZipFile(file, "a") as archive, archive.open("rewards.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(member, {"descr": "<f8", "fortran_order": False, "shape": shape})
+        member.write(bytes(48))
+    message = f"{file}: 'rewards' claims to be larger than the memory; it is damaged, or too large for this machine."
+    assert refusal(file) == message
+
+
+def test_integers_that_fit_stay_as_they_are(file):
+    extremes = np.array([[-(2**31), 2**31 - 1]] * 6)
+    assert read_npz(save(file, DISCRETE | {"observations": extremes})).observations.dtype == np.int64
+
+
 def test_a_single_array_is_refused(file):
     with file.open("wb") as handle:
         np.save(handle, DISCRETE["observations"])
@@ -222,6 +237,24 @@ BROKEN = {
     "not boolean": (with_value("terminals", 4, 2), ["row 4 of 'terminals' is 2.0"]),
     "negative action": (with_value("actions", 2, -1), ["row 2 of 'actions' is -1.0", "from 0 to 2"]),
     "large action": ({"num_actions": 2}, ["row 2 of 'actions' is 2", "from 0 to 1"]),
+    "action that is no number": (
+        {"actions": np.array([0, 1, 10**12, 2, 1, 0])},
+        ["row 2 of 'actions' is 1000000000000"],
+    ),
+    "countless actions": ({"num_actions": 10**12}, ["'num_actions' is for 1000000000000", "65536"]),
+    "countless probabilities": ({"next_behavior": np.zeros((6, 65_537))}, ["'next_behavior' is for 65537"]),
+    "wide integers": (
+        {"observations": np.array([[0, 0]] * 4 + [[0, 2**31]] * 2)},
+        ["row 4 of 'observations' holds 2147483648", "32 bits"],
+    ),
+    "wide naturals": (
+        {"observations": np.array([[0, 2**32 - 1]] * 5 + [[0, 2**32]], np.uint64)},
+        ["row 5 of 'observations' holds 4294967296", "32 bits"],
+    ),
+    "next of another type": (
+        {"observations": np.zeros((6, 2), np.uint8), "next_observations": np.array([[0, 0]] * 3 + [[0, 300]] * 3)},
+        ["row 3 of 'next_observations' holds 300", "uint8"],
+    ),
     "fraction": (with_value("actions", 1, 0.5), ["row 1 of 'actions' is 0.5", "whole"]),
     "number of actions": ({"num_actions": 2.5}, ["'num_actions' is 2.5"]),
     "bounds of discrete": ({"action_low": -1.0}, ["'action_low'", "continuous"]),
@@ -286,6 +319,13 @@ def test_an_impossible_discount_is_refused(file):
 def test_an_unknown_ending_lists_the_known_ones(name):
     with pytest.raises(UserError, match=rf"{name}: .*\.npz"):
         read(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"), [("../../x", "..-..-x"), ("a/b", "a-b"), ("a\\b\n", "a-b-"), ("", "log")], ids=str
+)
+def test_a_name_leads_to_no_other_folder(file, given, plain):
+    assert read_npz(save(file, DISCRETE | {"name": np.array(given)})).name == plain
 
 
 def test_every_column_of_the_table_is_written(file):

@@ -77,6 +77,24 @@ def test_a_file_takes_settings(replay, tmp_path) -> None:
     assert load(file).fingerprint() == dataclasses.replace(replay).fingerprint()
 
 
+def test_different_rows_have_different_names(replay, tmp_path) -> None:
+    file = tmp_path / "replay.npz"
+    write_npz(file, replay)
+    settings = ("", "replay=10%", "fraction=0.1", "fraction=0.1:seed=3", "trajectories=10%", "trajectories=10%:seed=3")
+    names = [load(f"{file}:{setting}" if setting else file).name for setting in (*settings, "zero_rewards=true")]
+    assert names == [
+        "replay",
+        "replay-10%",
+        "replay-iid-10%-seed0",
+        "replay-iid-10%-seed3",
+        "replay-trajectories-10%-seed0",
+        "replay-trajectories-10%-seed3",
+        "replay-zero-rewards",
+    ]
+    assert replay.subset(0.007, seed=0).name == "replay-iid-0.7%-seed0"
+    assert replay.subset(1.0, seed=3).name == "replay"  # all rows, whatever the seed
+
+
 def test_an_unknown_setting_of_a_file_is_refused(replay, tmp_path) -> None:
     file = tmp_path / "replay.npz"
     write_npz(file, replay)

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from dr3.data import Transitions
 
 LINES = """\
-       dr3 data collect dqn --env WORLD --steps N --out FILE.npz [--seed N …]
-       dr3 data collect sac --env WORLD --steps N --out FILE [--cuts medium expert … --seed N …]
-       dr3 data collect maze --env MAZE --kind play|diverse --steps N --out FILE [--seed N …]
-       dr3 data collect drawers --task TASK --out FOLDER [--episodes N …]"""
+       dr3 data collect dqn --env WORLD --steps N [--out FILE.npz --seed N …]
+       dr3 data collect sac --env WORLD --steps N [--out FILE --cuts medium expert … --seed N …]
+       dr3 data collect maze --env MAZE --kind play|diverse --steps N [--out FILE --seed N …]
+       dr3 data collect drawers --task TASK [--out FOLDER --episodes N …]"""
 
 EXAMPLES = """\
+dr3 data collect dqn --env minatar/breakout --steps 1e6
+
 dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
 
 dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
@@ -40,8 +42,9 @@ class CollectDQN:
     """A game: minatar/asterix, minatar/breakout, minatar/freeway, minatar/seaquest, minatar/space_invaders, or one of
     Atari's, such as atari/Pong."""
 
-    out: Path
-    """The file (.npz); for Atari also a folder, for DQN-replay files. Stopped or killed, the same command goes on."""
+    out: Path | None = None
+    """The file (.npz); for Atari also a folder, for DQN-replay files. Stopped or killed, the same command goes on. By
+    default it is named after the game and the seed: minatar-breakout-dqn-0.npz, or the folder Pong/0/replay_logs."""
 
     steps: Count = 1_000_000
     """Steps of the agent."""
@@ -57,8 +60,9 @@ class CollectSAC:
     env: str
     """A Gymnasium id with continuous actions: Hopper-v5, Walker2d-v5, HalfCheetah-v5, Ant-v5, …"""
 
-    out: Path
-    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on."""
+    out: Path | None = None
+    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on. By default it is named
+    after the world and the seed: hopper-v5-sac-0.npz."""
 
     steps: Count = 300_000
     """Steps of the agent, each with an update after the first ones."""
@@ -81,8 +85,9 @@ class CollectMaze:
     env: str
     """pointmaze/umaze, pointmaze/medium or pointmaze/large."""
 
-    out: Path
-    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on."""
+    out: Path | None = None
+    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on. By default it is named
+    after the maze, the kind and the seed: pointmaze-medium-play-0.npz."""
 
     steps: Count = 100_000
     """Steps of the point."""
@@ -104,8 +109,9 @@ class CollectDrawers:
     task: str
     """drawers/blocked-by-drawer, drawers/blocked-by-object or drawers/closed."""
 
-    out: Path
-    """The folder for both files. Stopped or killed, the same command goes on."""
+    out: Path | None = None
+    """The folder for both files. Stopped or killed, the same command goes on. By default it is named after the task and
+    the seed: drawers-closed-0."""
 
     episodes: Count = 500
     """Episodes of each skill."""
@@ -142,9 +148,9 @@ def _dqn(arguments: list[str]) -> int:
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a DQN online and keep all that it saw: its replay. With --env atari/GAME the defaults are Atari's."
     chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
-    options = dataclasses.asdict(chosen.run)
+    options = _with_out(chosen.run, _replay_of(chosen.run.env, chosen.run.seed))
     data = collect(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
-    return _say(data, chosen.run.out)
+    return _say(data, options["out"])
 
 
 def _sac(arguments: list[str]) -> int:
@@ -156,29 +162,46 @@ def _sac(arguments: list[str]) -> int:
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
     chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)
-    options = dataclasses.asdict(chosen.run)
+    options = _with_out(chosen.run, f"{_plain(chosen.run.env).lower()}-sac-{chosen.run.seed}.npz")
     data = collect_sac(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
-    return _say(data, chosen.run.out)
+    return _say(data, options["out"])
 
 
 def _maze(arguments: list[str]) -> int:
-    options = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
+    chosen = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
 
     from dr3.collect.maze import collect_maze
 
-    return _say(collect_maze(**dataclasses.asdict(options)), options.out)
+    options = _with_out(chosen, f"{_plain(chosen.env)}-{chosen.kind}-{chosen.seed}.npz")
+    return _say(collect_maze(**options), options["out"])
 
 
 def _drawers(arguments: list[str]) -> int:
     about = CollectDrawers.__doc__ or ""
-    options = parse(CollectDrawers, arguments, prog="dr3 data collect drawers", description=about)
+    chosen = parse(CollectDrawers, arguments, prog="dr3 data collect drawers", description=about)
 
     from dr3.collect.drawers import collect_drawers
 
-    measured = collect_drawers(**dataclasses.asdict(options))
+    options = _with_out(chosen, f"{_plain(chosen.task)}-{chosen.seed}")
+    measured = collect_drawers(**options)
     print("How often the scripts succeeded:", *(f"  {one}" for one in measured), sep="\n")
-    print(f"prior.npz, without rewards, and task.npz are in {options.out}")
+    print(f"prior.npz, without rewards, and task.npz are in {options['out']}")
     return 0
+
+
+def _with_out(chosen: Any, default: str) -> dict[str, Any]:
+    options = dataclasses.asdict(chosen)
+    return options | {"out": options["out"] or Path(default)}
+
+
+def _replay_of(env: str, seed: int) -> str:
+    game = env.removeprefix("atari/")
+    # Laid out as the public replays are: so the reader knows which game it is.
+    return f"{_plain(env)}-dqn-{seed}.npz" if game == env else f"{_plain(game)}/{seed}/replay_logs"
+
+
+def _plain(env: str) -> str:
+    return env.replace("/", "-")
 
 
 def _say(data: Transitions, out: Path) -> int:

@@ -30,11 +30,12 @@ def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
 
 
 def check_target(path: Path) -> None:
-    """A file that can be written, and is not there yet."""
+    """A file that is not there yet, in a folder that is or can be made (`begin_or_continue` makes it)."""
     if path.exists():
         raise UserError(f"{path} is there already; remove it or choose another name.")
-    if not path.parent.is_dir():
-        raise UserError(f"{path}: the folder it should be written to does not exist.")
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if not nearest.is_dir():
+        raise UserError(f"{path}: {nearest} is a file, so that nothing can be written into it.")
 
 
 def check_table(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -10,15 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import (
+    MOST_ACTIONS,
     Values,
     check_actions,
     check_booleans,
     check_contiguous,
     check_ends,
+    check_fits_in_32_bits,
+    check_number_of_actions,
     check_numbers,
     check_probabilities,
     check_scalar,
     check_shape,
+    check_survives,
     check_vector,
     refuse,
 )
@@ -56,7 +61,7 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     - `next_actions`: the next row of the episode; unknown at its end.
     - `next_action_known`: true but at terminals, if `next_actions` is there.
     - `returns`: Monte-Carlo, discounted by `discount`. Returns in the log keep their own `returns_discount`.
-    - `num_actions`: the width of `next_behavior`, or one more than the largest action.
+    - `num_actions`: the width of `next_behavior`, or one more than the largest action; at most `MOST_ACTIONS`.
     - `action_low`, `action_high`: -1 and 1.
     Both columns of observations may also be `Frames` over one store.
     Actions with one number for each row are discrete, actions with shape (N, size) are continuous. Floats become
@@ -84,7 +89,7 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
         next_observations = _observations(columns, "next_observations", source)
         check_shape(source, "next_observations", next_observations, observations.shape, "observations")
         if not isinstance(next_observations, Frames):
-            next_observations = next_observations.astype(observations.dtype)
+            next_observations = _in_type_of(observations, next_observations, source)
     else:
         next_observations = np.concatenate([observations[1:], observations[-1:]])
         next_observations[terminals] = observations[terminals]
@@ -107,10 +112,15 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
         action_space=space,
         returns_discount=returns_discount,
         next_behavior=_next_behavior(columns, terminals, space, source),
-        name=_text(columns, "name", source) or name,
+        name=plain_name(_text(columns, "name", source) or name),
         world=_text(columns, "world", source),
     )
     return table if keep.all() else table.rows(np.flatnonzero(keep))
+
+
+def plain_name(name: str) -> str:
+    """A table's name as a part of a folder's name, which it becomes: one that leads elsewhere (../x) must not."""
+    return re.sub(r"[/\\\x00-\x1f]+", "-", name)
 
 
 def check_names(names: Collection[str], source: str) -> None:
@@ -128,14 +138,24 @@ def check_names(names: Collection[str], source: str) -> None:
 def _observations(columns: Mapping[str, Any], field: str, source: str) -> Any:
     values = columns[field]
     if isinstance(values, Frames):  # its numbers need no look: they are whole
-        if len(values) != len(columns["rewards"]):
-            refuse(source, f"'{field}' has {len(values)} rows, but 'rewards' has {len(columns['rewards'])}.")
+        rewards = columns["rewards"]
+        if rewards.ndim > 0 and len(values) != len(rewards):  # a single reward is refused as such, with its own field
+            refuse(source, f"'{field}' has {len(values)} rows, but 'rewards' has {len(rewards)}.")
         return values
     if values.ndim < 2 or 0 in values.shape[1:]:
         refuse(source, f"'{field}' has shape {values.shape}, but each step needs a row of numbers: (rows, size).")
     if len(values) == 0:
         refuse(source, f"'{field}' has 0 rows, so there is nothing to learn from.")
-    return check_numbers(source, field, values, len(columns["observations"]))
+    numbers = check_numbers(source, field, values, len(columns["observations"]))
+    check_fits_in_32_bits(source, field, numbers)
+    return numbers
+
+
+def _in_type_of(observations: Values, following: Values, source: str) -> Values:
+    cast = following.astype(observations.dtype)
+    if cast.dtype.kind != "f" and cast.dtype != following.dtype:  # among floats it is only rounded
+        check_survives(source, "next_observations", following, cast, "observations")
+    return cast
 
 
 def _episodes(
@@ -184,10 +204,16 @@ def _discrete_space(columns: Mapping[str, Values], actions: Values, source: str)
         count = check_scalar(source, "num_actions", columns["num_actions"])
         if count != int(count) or count < 1:
             refuse(source, f"'num_actions' is {count}, but it must be a whole number above 0.")
+        check_number_of_actions(source, "num_actions", int(count))
         return DiscreteActions(int(count))
     if "next_behavior" in columns and columns["next_behavior"].ndim == 2:
+        check_number_of_actions(source, "next_behavior", columns["next_behavior"].shape[1])
         return DiscreteActions(columns["next_behavior"].shape[1])
-    return DiscreteActions(int(actions.max()) + 1 if actions.max() >= 0 else 1)
+    largest = int(actions.max())
+    if largest >= MOST_ACTIONS:
+        row = int(np.argmax(actions))
+        refuse(source, f"row {row} of 'actions' is {largest}, but the last action can be {MOST_ACTIONS - 1} at most.")
+    return DiscreteActions(max(1, largest + 1))
 
 
 def _next_actions(

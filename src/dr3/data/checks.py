@@ -18,6 +18,7 @@ from dr3.errors import UserError
 Values = NDArray[Any]
 
 PROBABILITY_TOLERANCE = 1e-4  # float32 probabilities of a few hundred actions sum to 1 only about so well
+MOST_ACTIONS = 65_536  # a network has an output for each of them; a larger number is an identifier, or a mistake
 
 
 def refuse(source: str, sentence: str) -> NoReturn:
@@ -73,6 +74,30 @@ def check_booleans(source: str, field: str, values: Values, rows: int) -> NDArra
 def check_shape(source: str, field: str, values: Values, expected: Sequence[int], like: str) -> None:
     if values.shape != tuple(expected):
         refuse(source, f"'{field}' has shape {values.shape}, but '{like}' asks for {tuple(expected)}.")
+
+
+def check_fits_in_32_bits(source: str, field: str, values: Values) -> None:
+    """Integers that 32 bits can hold: a device has no more by default, and would let them wrap around silently."""
+    if values.dtype.kind not in "iu" or values.dtype.itemsize <= 4:
+        return
+    limits = np.iinfo(np.int32 if values.dtype.kind == "i" else np.uint32)
+    wide = (values < limits.min) | (values > limits.max)
+    if wide.any():
+        row, value = _first(wide, values)
+        refuse(source, f"row {row} of '{field}' holds {value}, which is beyond 32 bits; store such numbers as floats.")
+
+
+def check_survives(source: str, field: str, values: Values, cast: Values, like: str) -> None:
+    """Numbers that became those of another column's type must still be the same."""
+    changed = values != cast
+    if changed.any():
+        row, value = _first(changed, values)
+        refuse(source, f"row {row} of '{field}' holds {value}, but '{like}' is of type {cast.dtype}, which cannot.")
+
+
+def check_number_of_actions(source: str, field: str, count: int) -> None:
+    if count > MOST_ACTIONS:
+        refuse(source, f"'{field}' is for {count} actions, but there can be {MOST_ACTIONS} discrete ones at most.")
 
 
 def check_actions(

@@ -7,22 +7,28 @@ mapped into memory from then on; each is there once, and stacks are put together
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.checks import refuse
-from dr3.data.dqn_replay_files import STACK, Checkpoint, checkpoint_numbers, mapped_frames, read_checkpoint
+from dr3.data.checks import MOST_ACTIONS, refuse
+from dr3.data.dqn_replay_files import (
+    STACK,
+    Checkpoint,
+    check_in_time,
+    checkpoint_numbers,
+    mapped_frames,
+    read_checkpoint,
+)
 from dr3.data.frames import Frames
 from dr3.data.subsets import PARTS, ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 from dr3.envs import ATARI
-from dr3.errors import UserError
 
 CACHE = ".dr3-cache"
+LOGS = "replay_logs"  # the last folder of every public replay
 
 
 def is_dqn_replay(folder: Path) -> bool:
@@ -40,8 +46,9 @@ def read_dqn_replay(
 ) -> Transitions:
     """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
 
-    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Only what is
-    asked for is unpacked, into `cache` (by default a hidden folder beside the files).
+    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Of fewer files
+    it is those that are there. Only what is asked for is unpacked, into `cache` (by default a hidden folder beside the
+    files).
 
     The format says neither which game it is nor how many actions that has. A folder inside one that is named after a
     game of the paper (Pong/1/replay_logs, as the public replays) is taken to be of it; else `num_actions` says how many
@@ -53,14 +60,15 @@ def read_dqn_replay(
     folder = Path(folder)
     if not folder.is_dir():
         refuse(str(folder), "there is no such folder.")
-    numbers = checkpoint_numbers(folder)
+    # A part is of the whole replay: without its first files the fiftieth would be another one.
+    numbers = checkpoint_numbers(folder, from_the_start=part is not None)
     chosen = ReplayPart(1.0, first=True) if part is None else ReplayPart.parse(part)
     if part is not None:  # most public replays have a 51st file, a short one, of which no part knows
         numbers = numbers[: max(1, round(chosen.share * PARTS)) if chosen.first else PARTS]
-    files = [read_checkpoint(folder, number) for number in numbers]
-    if not chosen.first:
-        files = [_beginning(file, chosen.share) for file in files]
-    frames = mapped_frames(folder, files, Path(cache) if cache is not None else folder / CACHE)
+    whole = [read_checkpoint(folder, number) for number in numbers]
+    check_in_time(folder, whole)
+    files = whole if chosen.first else [file.beginning(max(1, round(chosen.share * len(file)))) for file in whole]
+    frames = mapped_frames(folder, whole, files, Path(cache) if cache is not None else folder / CACHE)
 
     terminals = np.concatenate([file.terminals for file in files]).astype(np.bool_)
     rows = transition_rows(terminals, _gaps(files), stack)
@@ -70,10 +78,10 @@ def read_dqn_replay(
     rewards = np.concatenate([file.rewards for file in files])[rows]
     world = next((f"atari/{part}" for part in reversed(folder.resolve().parts) if f"atari/{part}" in ATARI), None)
     space = DiscreteActions(num_actions or ATARI.get(world or "") or int(actions.max()) + 1)
+    if space.count > MOST_ACTIONS:
+        refuse(str(folder), f"its actions would be {space.count}, but there can be {MOST_ACTIONS} at most.")
     if actions.min() < 0 or actions.max() >= space.count:
-        raise UserError(
-            f"{folder}: its actions go from {actions.min()} to {actions.max()}, beyond {space.count} actions."
-        )
+        refuse(str(folder), f"its actions go from {actions.min()} to {actions.max()}, beyond {space.count} actions.")
 
     ended = terminals[rows]
     following = np.where(ended, rows, rows + 1)
@@ -93,9 +101,17 @@ def read_dqn_replay(
         episodes=episodes,
         action_space=space,
         returns_discount=discount,
-        name=folder.name if part is None else f"{folder.name}-{part}",
+        name=_name(folder) if part is None else f"{_name(folder)}-{part}",
         world=world,
     )
+
+
+def _name(folder: Path) -> str:
+    """Pong-1 of Pong/1/replay_logs; of other folders their last name, which must not be a number alone."""
+    names = list(folder.resolve().parts[1:]) or [LOGS]
+    if names[-1] == LOGS and len(names) > 1:
+        names.pop()
+    return "-".join(names[-2:]) if names[-1].isdigit() else names[-1]
 
 
 def transition_rows(terminals: NDArray[np.bool_], gaps: NDArray[np.bool_], stack: int) -> NDArray[np.intp]:
@@ -106,13 +122,6 @@ def transition_rows(terminals: NDArray[np.bool_], gaps: NDArray[np.bool_], stack
         blocked[:back] = True
         blocked[back:] |= ends[:-back]
     return np.flatnonzero(~blocked & (terminals | ~gaps))
-
-
-def _beginning(file: Checkpoint, share: float) -> Checkpoint:
-    count = max(1, round(share * len(file)))
-    return dataclasses.replace(
-        file, actions=file.actions[:count], rewards=file.rewards[:count], terminals=file.terminals[:count]
-    )
 
 
 def _gaps(files: list[Checkpoint]) -> NDArray[np.bool_]:

@@ -44,14 +44,15 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
         "terminals": np.concatenate([episode.terminations for episode in episodes]),
         "timeouts": np.concatenate([_timeouts(episode) for episode in episodes]),
     }
-    own = metadata.get(OURS, {})
+    own = metadata.get(OURS)
+    own = own if isinstance(own, dict) else {}
     try:
         columns |= _action_fields(metadata.get("action_space"), columns["actions"])
         if world := own.get("world") or _world(metadata.get("env_spec")):
             columns["world"] = np.array(world)
     except (KeyError, TypeError):
         refuse(str(folder / "data" / METADATA), "a part of its 'action_space' or 'env_spec' is missing.")
-    name = own.get("name") or str(metadata.get("dataset_id", folder.name)).replace("/", "-")
+    name = str(own.get("name") or metadata.get("dataset_id", folder.name))
     return assemble(columns, source=str(folder), name=name, discount=discount)
 
 

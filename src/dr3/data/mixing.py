@@ -17,7 +17,7 @@ _COLUMNS = ("actions", "rewards", "terminals", "timeouts", "next_actions", "next
 def without_rewards(table: Transitions) -> Transitions:
     """The same steps with every reward, and so every return, 0."""
     nothing = np.zeros(len(table), np.float32)
-    return dataclasses.replace(table, rewards=nothing, returns=nothing)
+    return dataclasses.replace(table, rewards=nothing, returns=nothing, name=f"{table.name}-zero-rewards")
 
 
 def concatenate(tables: Sequence[Transitions]) -> Transitions:

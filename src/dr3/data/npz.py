@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
-from dr3.data.checks import Values, refuse
+from dr3.data.checks import Values, check_fits_in_32_bits, refuse
 from dr3.data.columns import columns_of, first_bytes, written_whole
 from dr3.data.frames import Frames, compact
 from dr3.data.transitions import Transitions
@@ -70,13 +70,17 @@ def _frames(archive: np.lib.npyio.NpzFile, source: str) -> dict[str, Frames]:
     stored = _array(archive, "frames", source)
     if stored.dtype.kind not in "bui" or stored.ndim < 2 or len(stored) == 0:
         refuse(source, f"'frames' has shape {stored.shape} and type {stored.dtype}, but it holds images of integers.")
+    check_fits_in_32_bits(source, "frames", stored)
     bits, stack = None, None
     if "frame_shape" in archive.files:
         bits = tuple(int(size) for size in _integers(archive, "frame_shape", source))
         if min(bits, default=0) < 1 or stored.dtype != np.uint8 or stored.shape[1:] != (-(-math.prod(bits) // 8),):
             refuse(source, f"'frames' has shape {stored.shape}, which is not that of packed booleans {bits}.")
     if "frame_stack" in archive.files:
-        stack = int(_integers(archive, "frame_stack", source)[0])
+        given = _integers(archive, "frame_stack", source)
+        stack = int(given[0])
+        if len(given) != 1 or stack < 1:
+            refuse(source, f"'frame_stack' is {given.tolist()}, but it must be one whole number above 0.")
     columns = {}
     for column, field in FRAME_POINTERS.items():
         newest = np.cumsum(_integers(archive, field, source))
@@ -129,6 +133,8 @@ def _array(archive: np.lib.npyio.NpzFile, field: str, source: str) -> Values:
         refuse(source, f"'{field}' is not a readable array; write the file again.")
     except DAMAGE:
         refuse(source, f"'{field}' is damaged or was cut short; copy or write the file again.")
+    except (MemoryError, OverflowError):  # the header of an array is believed before a byte of it is read
+        refuse(source, f"'{field}' claims to be larger than the memory; it is damaged, or too large for this machine.")
     if not isinstance(values, np.ndarray):
         refuse(source, f"'{field}' is not an array.")
     return values

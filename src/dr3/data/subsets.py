@@ -64,4 +64,5 @@ def trajectory_subset(data: Transitions, share: str, *, seed: int) -> Transition
     numbers = np.unique(data.episodes)
     chosen = np.random.default_rng(seed).choice(numbers, size=max(1, round(fraction * len(numbers))), replace=False)
     rows = np.flatnonzero(np.isin(data.episodes, chosen))
-    return dataclasses.replace(data.rows(rows), name=f"{data.name}-{share}")
+    # "5%" alone is what a part of a replay is called, and another seed draws other episodes.
+    return dataclasses.replace(data.rows(rows), name=f"{data.name}-trajectories-{share}-seed{seed}")

@@ -70,12 +70,18 @@ class Transitions:
         return dataclasses.replace(self, **columns)
 
     def subset(self, fraction: float, *, seed: int) -> Transitions:
-        """An i.i.d. sample of rows without replacement, in their logged order (appendix A.3: 20 % of a replay)."""
+        """An i.i.d. sample of rows without replacement, in their logged order (appendix A.3: 20 % of a replay).
+
+        Its name says which one it is: runs on data of one name are taken for runs on the same data.
+        """
         if not 0 < fraction <= 1:
             raise UserError(f"The fraction of a subset must be above 0 and at most 1, not {fraction}.")
         count = max(1, round(fraction * len(self)))
+        if count == len(self):
+            return self
         chosen = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
-        return self.rows(np.sort(chosen))
+        name = f"{self.name}-iid-{100 * fraction:.10g}%-seed{seed}"
+        return dataclasses.replace(self.rows(np.sort(chosen)), name=name)
 
     @property
     def nbytes(self) -> int:
@@ -89,10 +95,21 @@ class Transitions:
     def fingerprint(self) -> str:
         """SHA-256 over every column: two tables with one fingerprint train alike.
 
-        Of `Frames` it is over each frame that is used, once, and where the rows find it. It is computed once: of a
-        large replay it takes minutes.
+        Of `Frames` it is over each frame that is used, and where the rows find it. It is computed once: of a large
+        replay it takes minutes.
         """
         return self._fingerprint
+
+    def _stacks_of_one_store(self) -> dict[str, Frames]:
+        """The columns whose frames are read once for the fingerprint, not once for each of them.
+
+        Single frames are not among them, though they could be: finished runs are known by the fingerprints they have.
+        """
+        now, following = self.observations, self.next_observations
+        if not (isinstance(now, Frames) and isinstance(following, Frames)):
+            return {}
+        shared = now.stored is following.stored and now.stack is not None and following.stack is not None
+        return {"observations": now, "next_observations": following} if shared else {}
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -102,15 +119,23 @@ class Transitions:
             digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
             digest.update(np.ascontiguousarray(value).data)
 
+        def add_frames(columns: dict[str, Frames]) -> None:
+            used = used_frames(*columns.values())
+            for name, column in columns.items():
+                add(f"{name} {column.bits} {column.stack}", np.searchsorted(used, column.newest))
+            stored = next(iter(columns.values())).stored
+            for start in range(0, len(used), CHUNK):
+                add("frames", stored[used[start : start + CHUNK]])
+
+        together = self._stacks_of_one_store()
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 add(field.name, value)
-            elif isinstance(value, Frames):
-                used = used_frames(value)
-                add(f"{field.name} {value.bits} {value.stack}", np.searchsorted(used, value.newest))
-                for start in range(0, len(used), CHUNK):
-                    add("frames", value.stored[used[start : start + CHUNK]])
+            elif isinstance(value, Frames) and field.name not in together:
+                add_frames({field.name: value})
+        if together:
+            add_frames(together)
         digest.update(repr((self.action_space, self.returns_discount)).encode())
         return digest.hexdigest()
 

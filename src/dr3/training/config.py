@@ -16,8 +16,9 @@ from dr3.training.evaluation import Evaluator
 from dr3.training.member import Member
 
 FORMAT = 1
-# A finished run is lengthened by asking for more steps; a run that it started from may have moved.
-_MAY_CHANGE = ("steps", "init_from.run", "one_core")
+# A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
+# fingerprint, whatever its name; and a run keeps to the cores that it began with.
+_MAY_CHANGE = ("steps", "init_from.run", "data.name", "one_core")
 # Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
