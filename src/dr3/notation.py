@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dr3.errors import UserError
@@ -45,12 +45,14 @@ def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
 def spell(value: Any) -> str:
     """The word for a dataclass with a name: its first setting, then those that are not at their default."""
     first, *rest = dataclasses.fields(value)
-    words = [value.name, _spell_number(getattr(value, first.name))]
-    for field in rest:
-        setting = getattr(value, field.name)
-        if setting != field.default:
-            words.append(field.name if setting is True else f"{field.name}={setting}")
-    return ":".join(words)
+    settings = {field.name: getattr(value, field.name) for field in rest}
+    changed = {field.name: settings[field.name] for field in rest if settings[field.name] != field.default}
+    return spell_settings(f"{value.name}:{_spell_number(getattr(value, first.name))}", changed)
+
+
+def spell_settings(name: str, settings: Mapping[str, Any]) -> str:
+    """The word for a name with settings: what `settings_for` reads."""
+    return ":".join([name, *(key if value is True else f"{key}={value}" for key, value in settings.items())])
 
 
 def _spell_number(number: float) -> str:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import signal
+from contextlib import nullcontext
+from threading import Event
 
 import numpy as np
 import pytest
 
 from dr3.cli import demo, invoke
-from dr3.paper import minatar_sample
+from dr3.paper import demonstration, findings, gridworlds, minatar_sample
 from dr3.paper.findings import Finding, carried, make
 from dr3.paper.minatar_sample import breakout_curves, judge_breakout
+from dr3.training import Runs, digest
+from dr3.training.evaluation import ExactGridworld
 
 
 def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
@@ -38,6 +43,48 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
     )
     better = returns["dqn+dr3"] >= returns["dqn"]
     assert record["findings"][2]["holds"] == bool(dots["dqn+dr3"] < dots["dqn"] and better)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_reaches_the_training_that_runs(tmp_path, monkeypatch, capsys, number):
+    """Four runs, one at a time: the signal comes while the second is held up at its first evaluation."""
+    curves = gridworlds.dr3_curves(gridworlds.SMOKE).values()
+    monkeypatch.setattr(findings, "available_cores", lambda: 1)
+    monkeypatch.setattr(demonstration, "findings", lambda sizes, out, finished: make(curves, tmp_path, finished))
+    held_up, asked = Event(), Event()
+    evaluate = ExactGridworld.__call__
+
+    def hold_up_the_second(self, policy, *, step, **options):
+        if step == 0 and len(_folders(tmp_path)) == 2:
+            held_up.set()
+            assert asked.wait(60)
+        return evaluate(self, policy, step=step, **options)
+
+    def finished(done, of):
+        assert (done, of) == (1, 4)
+        assert held_up.wait(60)
+        signal.raise_signal(number)
+        asked.set()
+
+    monkeypatch.setattr(demo, "_progress", lambda: nullcontext(finished))
+    with monkeypatch.context() as patches:
+        patches.setattr(ExactGridworld, "__call__", hold_up_the_second)
+        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit) as stopped:
+            invoke(["demo", "--smoke"])
+    assert number == signal.SIGINT or getattr(stopped.value, "code", None) == 143
+    assert "Stopped, everything saved; the same command goes on from there." in capsys.readouterr().err
+    first, second = sorted(map(Runs, _folders(tmp_path)), key=lambda run: -run.status["step"])
+    assert first.status["finished"]
+    assert 0 < second.status["step"] < gridworlds.SMOKE.updates
+    assert second.folder.state.steps()[-1] == second.status["step"]
+
+    gone_on, undisturbed = (make(curves, out, lambda done, of: None) for out in (tmp_path, tmp_path / "undisturbed"))
+    for curve in curves:
+        assert list(map(digest, gone_on[curve])) == list(map(digest, undisturbed[curve]))
+
+
+def _folders(out):
+    return sorted((out / "runs").rglob("seed-*"))
 
 
 def test_an_extra_in_brackets_is_printed(capsys):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 
 import pytest
@@ -133,12 +134,28 @@ def test_where_policies_are_tried(asked, file):
     assert asked(f"train dqn --data {file} --env none")[2]["env"] is None
 
 
+def help_text(shown, flag):
+    """What stands between a flag, with the kind of its value, and its default."""
+    kind = r"(?:, --no-\S+|\[INT \[INT \.\.\.\]\]|\{[^}]*\}(?:\|[A-Z]+)?|[A-Z]+)"
+    found = re.search(rf"--{flag} ?{kind} (?P<text>.*?) ?\(default:", shown)
+    assert found, flag
+    return found["text"]
+
+
+def test_a_missing_help_text_would_be_noticed():
+    shown = (
+        "--heads INT K. (default: 200) --hidden [INT [INT ...]] (default: 8) --double, --no-double On. (default: No)"
+    )
+    assert [help_text(shown, flag) for flag in ("heads", "hidden", "double")] == ["K.", "", "On."]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_flag_has_a_help_text(dr3, method):
     code, out, _ = dr3(f"train {method} --help")
     assert code == 0
+    shown = " ".join(out.replace("│", " ").split())
     for field in dataclasses.fields(METHODS[method]()):
-        assert f"--{field.name.replace('_', '-')}" in out
+        assert len(help_text(shown, field.name.replace("_", "-")).split()) >= 2, field.name
     for words in ("Updates of each member", "Adam's step size", "Widths of the dense layers", "The run folder"):
         assert words in " ".join(out.split())
 

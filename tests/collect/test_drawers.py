@@ -76,6 +76,7 @@ def test_every_task_has_a_way() -> None:
         assert first[0].shape == (8,)
 
 
+@pytest.mark.usefixtures("camera")
 def test_two_files_one_without_rewards(tmp_path) -> None:
     measured = collect_little("drawers/blocked-by-drawer", tmp_path)
     assert [(one.skill[:5], one.episodes) for one in measured] == [("close", 2), ("open ", 2), ("grasp", 2)]
@@ -101,6 +102,7 @@ def test_two_files_one_without_rewards(tmp_path) -> None:
         collect_little("drawers/blocked-by-drawer", tmp_path)
 
 
+@pytest.mark.usefixtures("camera")
 def test_stopped_and_gone_on_it_ends_with_the_same_files(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(collection, "EPISODES_PER_PART", 1)
     collect_little("drawers/closed", tmp_path / "whole")
@@ -125,6 +127,7 @@ def test_stopped_and_gone_on_it_ends_with_the_same_files(tmp_path, monkeypatch) 
         assert one.fingerprint() == other.fingerprint()
 
 
+@pytest.mark.usefixtures("camera")
 def test_the_command_prints_success_rates(tmp_path, capsys) -> None:
     words = ["--episodes", "1", "--steps", "2", "--workers", "2", "--out", str(tmp_path / "closed")]
     assert invoke(["data", "collect", "drawers", "--task", "drawers/closed", *words]) == 0

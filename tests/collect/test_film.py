@@ -19,6 +19,7 @@ from dr3.training.evaluation import Policy
 from dr3.training.side_by_side import play_side_by_side
 
 
+@pytest.mark.usefixtures("camera")
 def test_an_episode_of_the_drawers_is_a_gif(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setitem(DRAWERS, "drawers/open", DrawerTask("drawers/open", 4, bottom=1.0))
     out = tmp_path / "open.gif"
@@ -29,6 +30,7 @@ def test_an_episode_of_the_drawers_is_a_gif(tmp_path, monkeypatch, capsys) -> No
         assert picture.size == (480, 480)
 
 
+@pytest.mark.usefixtures("camera")
 def test_a_learned_policy_is_filmed_as_it_was_evaluated(tmp_path, monkeypatch, capsys) -> None:
     """In a maze the 4 numbers that it learned from are those it acts on, not the simulator's."""
     monkeypatch.setitem(maze_worlds.POINT_LIMITS, "umaze", 12)
@@ -62,6 +64,7 @@ def test_a_learned_policy_is_filmed_as_it_was_evaluated(tmp_path, monkeypatch, c
     np.testing.assert_array_equal(filmed, seen[len(filmed) :])
 
 
+@pytest.mark.usefixtures("camera")
 @pytest.mark.parametrize(
     ("world", "observed", "height"), [("kitchen/complete", 60, 480), ("antmaze/umaze", 29, 480), ("ant/d4rl", 111, 480)]
 )
@@ -87,7 +90,7 @@ def test_frames_come_back_in_order(tmp_path) -> None:
 def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
     with pytest.raises(UserError, match="no world 'Nowhere-v0'"):
         film("Nowhere-v0")
-    for world in ("minatar/breakout", "grid16smoothobs"):
+    for world in ("minatar/breakout", "grid16smoothobs", "grid16smoothobs:lava=0.1"):
         with pytest.raises(UserError, match=f"{world} cannot be drawn; mazes"):
             film(world)
     monkeypatch.setitem(sys.modules, "pygame", None)
@@ -97,5 +100,9 @@ def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
         write_gif(tmp_path / "x.mp4", [np.zeros((2, 2, 3), np.uint8)], 10)
     monkeypatch.setattr("dr3.collect.film.film", lambda *_, **__: pytest.fail("acted before the file was looked at"))
     assert invoke(["play", "drawers/open", "--out", str(tmp_path / "x.mp4")]) == 2
+
+
+@pytest.mark.usefixtures("camera")
+def test_a_policy_that_means_nothing_is_said() -> None:
     with pytest.raises(UserError, match="RUN@STEP"):
         film("drawers/open", "runs/first")

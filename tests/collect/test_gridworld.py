@@ -23,6 +23,8 @@ def states(observations):
 def test_the_table_is_whole():
     assert len(DATA) == 256
     assert DATA.name == "grid16smoothobs-256"
+    unusual = sample_gridworld(gridworld("grid16smoothobs", lava=0.1), size=60, behavior="random", seed=3)
+    assert unusual.name == "grid16smoothobs-lava=0.1-60-random-seed3"
     assert DATA.world == "grid16smoothobs"
     assert DATA.action_space == DiscreteActions(5)
     assert not DATA.terminals.any()
@@ -93,8 +95,8 @@ def test_sampling_obeys_the_noise_switch():
     assert 0.9 < obeyed(WORLD).mean() < 1  # 1 - 0.05 × (share of draws that change anything)
 
 
-def test_a_changed_world_is_not_recorded_by_its_name():
-    assert sample_gridworld(gridworld("grid16smoothobs", lava=0.1), size=5).world is None
+def test_a_changed_world_is_recorded_with_its_options():
+    assert sample_gridworld(gridworld("grid16smoothobs", lava=0.1), size=5).world == "grid16smoothobs:lava=0.1"
 
 
 @pytest.mark.parametrize(("arguments", "words"), [({"size": 0}, "size"), ({"behavior": "expert"}, "expert")])

@@ -12,7 +12,8 @@ NOTHING = np.zeros(8)
 
 
 @pytest.fixture
-def make():
+def make(camera):
+    """Build a world, which draws what it shows."""
     made = []
 
     def build(task: str) -> DrawersEnv:
@@ -54,6 +55,7 @@ def test_the_tasks_begin_as_the_paper_says(make) -> None:
     assert info["bottom"] == 1
 
 
+@pytest.mark.usefixtures("camera")
 def test_it_is_a_gymnasium_world_by_its_name() -> None:
     import gymnasium
 

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from dr3.envs.gridworld import GRIDWORLDS, gridworld
+from dr3.envs.gridworld import GRIDWORLDS, gridworld, is_gridworld, spelled_gridworld
 from dr3.envs.gridworld_layout import GOAL, LAVA, START, WALL, find, random_layout, reachable, state_of, successors
 from dr3.errors import UserError
 
@@ -131,7 +131,6 @@ def test_matrix_only_noise_leaves_sampled_steps_deterministic():
     quiet, generator = gridworld("grid16smoothobs", matrix_only_noise=True), np.random.default_rng(0)
     assert {quiet.step(136, RIGHT, generator) for _ in range(500)} == {137}
     np.testing.assert_array_equal(quiet.transitions, gridworld("grid16smoothobs").transitions)
-    assert not quiet.standard
 
 
 @pytest.mark.parametrize("name", ["grid16smoothobs", "grid16smoothsparse"])
@@ -146,11 +145,47 @@ def test_lava_is_a_costly_trap_that_spares_a_way_to_the_goal(name):
     assert find(tiles, GOAL) == (0, 0)
     assert find(tiles, START) == (8, 8)
     assert world.layout.replace(LAVA, "O") == MAZE
-    assert not world.standard
 
 
 def test_the_number_of_observed_features_is_a_parameter():
     assert gridworld("grid16randomobs", dim_obs=3).observations.shape == (256, 3)
+
+
+@pytest.mark.parametrize("name", GRIDWORLDS)
+def test_the_plain_worlds_are_spelled_by_their_names_alone(name):
+    assert gridworld(name).word == name
+    assert gridworld(name, dim_obs=16, lava=0, matrix_only_noise=False).word == name
+    assert spelled_gridworld(name) is gridworld(name, dim_obs=16, lava=0.0, matrix_only_noise=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"lava": 0.1}, "grid16smoothobs:lava=0.1"),
+        ({"lava": np.float32(0.1)}, "grid16smoothobs:lava=0.10000000149011612"),
+        ({"matrix_only_noise": True, "dim_obs": 3}, "grid16smoothobs:dim_obs=3:matrix_only_noise"),
+    ],
+)
+def test_a_changed_world_is_rebuilt_from_its_word(options, word):
+    world = gridworld("grid16smoothobs", **options)
+    assert world.word == word
+    again = spelled_gridworld(word)
+    assert (again.layout, again.action_noise) == (world.layout, world.action_noise)
+    np.testing.assert_array_equal(again.observations, world.observations)
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("grid17:lava=0.1", "no gridworld named 'grid17'"),
+        ("grid16smoothobs:lava=much", "lava must be a number, not 'much'"),
+        ("grid16smoothobs:size=9", "no setting 'size'; it has dim_obs, lava, matrix_only_noise"),
+    ],
+)
+def test_a_word_that_spells_no_world_is_refused(word, says):
+    assert is_gridworld(word) == word.startswith("grid16smoothobs:")
+    with pytest.raises(UserError, match=says):
+        spelled_gridworld(word)
 
 
 @pytest.mark.parametrize(

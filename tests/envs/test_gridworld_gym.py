@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from dr3.envs import make_world
 from dr3.envs.gridworld import gridworld
 from dr3.errors import UserError
 
@@ -35,6 +36,17 @@ def test_an_episode_starts_at_the_start_and_is_cut_at_the_horizon():
         assert truncated == (step == 49)
         state = info["state"]
         np.testing.assert_array_equal(observation, WORLD.observations[state])
+
+
+@pytest.mark.parametrize("word", ["grid16smoothobs", "grid16smoothobs:lava=0.1"])
+def test_it_is_made_by_its_word(word):
+    made = make_world(word)
+    first, info = made.reset(seed=0)
+    assert isinstance(made.unwrapped, GridworldEnv)
+    assert made.unwrapped.world.word == word
+    np.testing.assert_array_equal(first, made.unwrapped.world.observations[info["state"]])
+    with pytest.raises(UserError, match=f"{word} cannot be drawn"):
+        make_world(word, render_mode="rgb_array")
 
 
 def test_a_wrong_action_is_refused():

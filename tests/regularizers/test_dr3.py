@@ -125,6 +125,7 @@ def test_defaults_are_the_papers_and_the_preset_is_the_atari_agents():
         ("dr3:0.03:stop_gradient=next:absolute", DR3(0.03, stop_gradient="next", absolute=True)),
         ("dr3:coefficient=2:mask_terminals=false", DR3(2.0, mask_terminals=False)),
         ("dr3:per_action:0.5", DR3(0.5, per_action=True)),
+        ("dr3:0.1:absolute:mask_terminals=false", DR3.atari_agent()),
     ],
 )
 def test_words(word, regularizer):

@@ -161,7 +161,8 @@ def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path
         ({"chunk": 0}, "chunk must be at least 1, not 0"),
         ({"env": "grid16smoothobs"}, r"The data's observations have the shape \(4,\), those of the world"),
         ({"env": "Nowhere-v0"}, "There is no world 'Nowhere-v0'"),
-        ({"env": "grid16smoothobs:lava=1"}, "There is no world 'grid16smoothobs:lava=1'"),
+        ({"env": "grid16smoothobs:lava=1"}, "The fraction of lava must be at least 0 and below 1, not 1.0"),
+        ({"env": "grid16smoothobs:size=9"}, "has no setting 'size'; it has dim_obs, lava, matrix_only_noise"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):

@@ -48,8 +48,12 @@ def main(arguments: list[str]) -> int:
     out = options.out / f"{'x'.join(map(str, sizes.gridworlds.hidden))}-{sizes.gridworlds.updates}"
     began = time.monotonic()
     _introduce(sizes)
-    with _progress() as finished:
-        found = findings(sizes, out, finished)
+    try:
+        with _progress() as finished:
+            found = findings(sizes, out, finished)
+    except (KeyboardInterrupt, SystemExit):
+        print("Stopped, everything saved; the same command goes on from there.", file=sys.stderr)
+        raise
     pictures = draw_findings(found, sizes, out)
     record = {
         "size": asdict(sizes.gridworlds),

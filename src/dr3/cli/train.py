@@ -35,8 +35,8 @@ class Run:
     """A file (replay.npz:replay=1%), or a gridworld's name (grid16smoothobs:size=1024), with settings."""
 
     regularizer: tuple[str, ...] = ("none",)
-    """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next).
-    Several make a population."""
+    """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next). The
+    authors' Atari agent: dr3:0.1:absolute:mask_terminals=false. Several make a population."""
 
     steps: Count = 100_000
     """Updates of each member. A run is lengthened by asking for more."""
@@ -51,8 +51,8 @@ class Run:
     """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
 
     env: str = "auto"
-    """Where policies are tried: a gridworld, minatar/GAME, atari/GAME, a maze, the kitchen, drawers/TASK, a Gymnasium
-    id, none; auto is where the data came from."""
+    """Where policies are tried: a gridworld (grid16smoothobs:lava=0.1), minatar/GAME, atari/GAME, a maze, the kitchen,
+    drawers/TASK, a Gymnasium id, none; auto is where the data came from."""
 
     episodes: int = 10
     """Episodes of each try, where it is by episodes."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.envs import ATARI, GRIDWORLDS, MINATAR, make_world
+from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
     `RUN@STEP` or `RUN@STEP:MEMBER`.
     """
-    compiled = (*GRIDWORLDS, *MINATAR, *ATARI)
-    env = None if world in compiled else make_world(world, render_mode="rgb_array")
+    undrawn = is_gridworld(world) or world in (*MINATAR, *ATARI)
+    env = None if undrawn else make_world(world, render_mode="rgb_array")
     if env is None or "rgb_array" not in env.metadata.get("render_modes", ()):
         raise UserError(f"{world} cannot be drawn; mazes, the kitchen, the drawers and most Gymnasium worlds can.")
     from gymnasium.error import DependencyNotInstalled

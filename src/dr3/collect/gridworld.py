@@ -49,10 +49,16 @@ def sample_gridworld(
         action_space=DiscreteActions(ACTIONS),
         returns_discount=discount,
         next_behavior=policy[following].astype(np.float32),
-        name=f"{world.name}-{size}",
-        world=world.name if world.standard else None,  # a changed world cannot be rebuilt from its name
+        name=_name(world, size, behavior, seed),
+        world=world.word,
     )
     return whole.rows(slice(size))
+
+
+def _name(world: Gridworld, size: int, behavior: str, seed: int) -> str:
+    """Whatever is not usual is in it: runs on data of one name are taken for runs on the same data."""
+    unusual = [behavior] * (behavior != "mixed") + [f"seed{seed}"] * (seed != 0)
+    return "-".join([world.word.replace(":", "-"), str(size), *unusual])
 
 
 def _act(

@@ -3,7 +3,7 @@
 from dr3.envs.atari import ATARI, Atari, atari
 from dr3.envs.compiled import CompiledWorld, Step
 from dr3.envs.emulated import EmulatedWorld, Games, Moves
-from dr3.envs.gridworld import ACTION_NAMES, GRIDWORLDS, Gridworld, gridworld
+from dr3.envs.gridworld import GRIDWORLDS, Gridworld, gridworld, is_gridworld, spelled_gridworld
 from dr3.envs.gridworld_policies import BEHAVIORS, behavior_policy, mixed_policy, optimal_policy
 from dr3.envs.mazes import MAZES, Maze
 from dr3.envs.minatar import MINATAR, MinAtar, minatar
@@ -13,7 +13,6 @@ from dr3.envs.tasks import TASKS, Task, find_task, normalised_score
 from dr3.envs.worlds import WORLDS, make_world
 
 __all__ = [
-    "ACTION_NAMES",
     "ATARI",
     "BEHAVIORS",
     "GRIDWORLDS",
@@ -38,6 +37,7 @@ __all__ = [
     "flatten",
     "greedy_policy",
     "gridworld",
+    "is_gridworld",
     "make_world",
     "minatar",
     "mixed_policy",
@@ -45,4 +45,5 @@ __all__ = [
     "optimal_policy",
     "optimal_values",
     "policy_values",
+    "spelled_gridworld",
 ]

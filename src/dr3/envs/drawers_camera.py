@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.envs.screen import draw_without_screen
+from dr3.envs.screen import draw_without_screen, screenless
 from dr3.errors import UserError
 
 draw_without_screen()
@@ -72,7 +72,7 @@ class Camera:
 
 
 def _context_class() -> Any:
-    asked = os.environ.get("MUJOCO_GL", "").lower()
+    asked = os.environ.get("MUJOCO_GL", "egl" if screenless() else "").lower()
     return import_module(f"mujoco.{asked}" if asked in ("egl", "osmesa") else "mujoco.gl_context").GLContext
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dr3.envs.gridworld_layout import GOAL, LAVA, MOVES, SIZE, START, find, random_layout, state_of, successors
 from dr3.errors import UserError
+from dr3.notation import settings_for, spell_settings, split
 
 STATES, ACTIONS = SIZE * SIZE, len(MOVES)
-ACTION_NAMES = ("stay", "up", "down", "left", "right")
 HORIZON = 50
 ACTION_NOISE = 0.05
 OBSERVATION_SIZE = 16
@@ -27,6 +29,7 @@ _WORLDS = {
     "grid16randomsparse": (False, True),
 }
 GRIDWORLDS = tuple(_WORLDS)
+_DEFAULTS: dict[str, Any] = {"dim_obs": OBSERVATION_SIZE, "lava": 0.0, "matrix_only_noise": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +50,12 @@ class Gridworld:
     horizon: int
     layout: str  # one line of letters for each row: # wall, S start, R goal, L lava, O empty
     action_noise: float  # in sampled steps: the probability that a uniformly random action replaces the chosen one
-    standard: bool  # every option at its default, so that the name alone rebuilds the world
+    options: Mapping[str, Any]  # those that are not at their default
+
+    @property
+    def word(self) -> str:
+        """What `spelled_gridworld` rebuilds it from: its name, then its options (`grid16smoothobs:lava=0.1`)."""
+        return spell_settings(self.name, self.options)
 
     def step(self, state: int, action: int, random: np.random.Generator) -> int:
         """One sampled move; its reward is `rewards[state]`."""
@@ -71,7 +79,8 @@ def gridworld(
     if dim_obs < 1:
         raise UserError(f"The size of an observation (dim_obs) must be at least 1, not {dim_obs}.")
     smooth, sparse = _WORLDS[name]
-    tiles = random_layout(lava=lava)
+    options = {"dim_obs": int(dim_obs), "lava": float(lava), "matrix_only_noise": bool(matrix_only_noise)}
+    tiles = random_layout(lava=float(lava))
     table = successors(tiles)
     return Gridworld(
         name=name,
@@ -84,8 +93,23 @@ def gridworld(
         horizon=HORIZON,
         layout="\n".join("".join(row) for row in tiles),
         action_noise=0.0 if matrix_only_noise else ACTION_NOISE,
-        standard=dim_obs == OBSERVATION_SIZE and not lava and not matrix_only_noise,
+        options={key: value for key, value in options.items() if value != _DEFAULTS[key]},
     )
+
+
+def is_gridworld(word: str) -> bool:
+    """Whether it names one of `GRIDWORLDS`, with or without options."""
+    return split(word)[0] in _WORLDS
+
+
+def spelled_gridworld(word: str) -> Gridworld:
+    """The world behind `grid16smoothobs:lava=0.1`; options as in `gridworld`."""
+    name, _ = split(word)
+
+    def build(dim_obs: int = OBSERVATION_SIZE, lava: float = 0.0, matrix_only_noise: bool = False) -> Gridworld:
+        return gridworld(name, dim_obs=dim_obs, lava=lava, matrix_only_noise=matrix_only_noise)
+
+    return build(**settings_for(build, word))
 
 
 def _transition_matrix(table: NDArray[np.int64]) -> NDArray[np.float64]:

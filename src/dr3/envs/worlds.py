@@ -13,7 +13,7 @@ import numpy as np
 
 from dr3.envs.atari import ATARI
 from dr3.envs.drawers_tasks import DRAWERS
-from dr3.envs.gridworld import GRIDWORLDS
+from dr3.envs.gridworld import GRIDWORLDS, is_gridworld, spelled_gridworld
 from dr3.envs.mazes import MAZES
 from dr3.envs.minatar import MINATAR
 from dr3.envs.observing import flatten, limits
@@ -32,6 +32,7 @@ _ROBOTICS = ("antmaze/", "pointmaze/", "kitchen/", "AntMaze_", "PointMaze_", "Fr
 
 def make_world(name: str, *, render_mode: str | None = None) -> gymnasium.Env:
     """One of `WORLDS`, or a Gymnasium id, also with arguments: `FrankaKitchen-v1{"tasks_to_complete": ["kettle"]}`.
+    A gridworld, with or without options (`grid16smoothobs:lava=0.1`), is made too: `dr3.envs.gridworld_gym`.
 
     Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as. With
     render_mode="rgb_array" it can be drawn, as an array, also where there is no screen.
@@ -49,6 +50,8 @@ def make_world(name: str, *, render_mode: str | None = None) -> gymnasium.Env:
 
 
 def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
+    if is_gridworld(name):
+        return _gridworld(name, render_mode)
     kind, _, rest = name.partition("/")
     if name in WORLDS and kind in ("antmaze", "pointmaze"):
         from dr3.envs.maze_worlds import POINT_LIMITS, maze_world
@@ -77,6 +80,14 @@ def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
         known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS))
         raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
+
+
+def _gridworld(name: str, render_mode: str | None) -> gymnasium.Env:
+    from dr3.envs.gridworld_gym import GridworldEnv
+
+    if render_mode is not None:
+        raise UserError(f"{name} cannot be drawn: a gridworld shows rows of numbers.")
+    return GridworldEnv(spelled_gridworld(name))
 
 
 def _ant_of_d4rl(gymnasium: Any, render_mode: str | None) -> gymnasium.Env:

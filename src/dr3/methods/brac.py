@@ -37,13 +37,14 @@ class BRAC(ContinuousMethod):
     name: ClassVar[str] = "brac"
 
     form: Literal["paper", "kl"] = "paper"
-    """Which of the two."""
+    """What is paid: the paper's log π_β, or the release's KL divergence D."""
 
     behavior_weight: float = 0.1
-    """β. The paper gives no number."""
+    """β: what leaving the behaviour policy costs. The paper gives no number."""
 
     entropy_weight: float = 0.1
-    """α, in the paper's form only: the KL divergence has its entropy in it. The paper gives no number."""
+    """α: what the policy's entropy earns, in the paper's form only, as the KL divergence has it in it. The paper
+    gives no number."""
 
     value_penalty: bool = True
     """Whether the targets pay, too; without it the policy alone does (BRAC-p)."""

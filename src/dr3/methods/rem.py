@@ -30,7 +30,7 @@ class REM(DQN):
     name: ClassVar[str] = "rem"
 
     heads: int = 200
-    """K."""
+    """Linear heads on one trunk, K in the paper."""
 
     error: Literal["mse", "huber"] = "huber"
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dr3.cores import available_cores
 from dr3.sweeps import Task
 from dr3.training import Runs
+from dr3.training.interruption import Interruption, watched
 
 DOT_PRODUCT = "features/dot_product"
 RETURN = "evaluation/return"
@@ -55,20 +56,25 @@ class Finding:
 def make(curves: Iterable[Curve], out: Path, finished: Callable[[int, int], None]) -> Results:
     """Train all curves, one run to a core. `finished(done, of)` is told after each run.
 
-    Runs that `out` already holds are not made again, and unfinished ones go on.
+    Runs that `out` already holds are not made again, and unfinished ones go on. Ctrl-C or SIGTERM lets the running ones
+    save and then stops.
     """
     once = list(dict.fromkeys(curves))  # each once, in order
     jobs = sorted(((curve, seed) for curve in once for seed in range(curve.seeds)), key=lambda job: job[1])
     results: Results = {curve: [] for curve in once}
-    with ThreadPoolExecutor(max_workers=available_cores()) as pool:
-        runs = pool.map(lambda job: _train(*job, out), jobs)
+    with watched() as asked, ThreadPoolExecutor(max_workers=available_cores()) as pool:
+        runs = pool.map(lambda job: _train(*job, out, asked), jobs)
         for done, ((curve, _), run) in enumerate(zip(jobs, runs, strict=True), start=1):
             results[curve].append(run)
             finished(done, len(jobs))
+    if asked.signal:
+        asked.leave()
     return results
 
 
-def _train(curve: Curve, seed: int, out: Path) -> Runs:
+def _train(curve: Curve, seed: int, out: Path, asked: Interruption) -> Runs:
+    if asked.signal:
+        asked.leave()
     folder = out / "runs" / curve.folder / f"seed-{seed}"
     curve.task(seed).run(folder, progress=False)
     return Runs(folder)

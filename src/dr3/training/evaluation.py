@@ -11,7 +11,6 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3.envs import (
-    GRIDWORLDS,
     Atari,
     CompiledWorld,
     Gridworld,
@@ -19,10 +18,11 @@ from dr3.envs import (
     atari,
     expected_return,
     find_task,
-    gridworld,
+    is_gridworld,
     make_world,
     minatar,
     policy_values,
+    spelled_gridworld,
 )
 from dr3.errors import UserError
 from dr3.methods import Method
@@ -83,7 +83,7 @@ class ExactGridworld:
         return {"returns": [episode], "evaluation/return": episode, "evaluation/discounted_value": value}
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "exact gridworld", "world": self.world.name, "horizon": self.world.horizon}
+        return {"kind": "exact gridworld", "world": self.world.word, "horizon": self.world.horizon}
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episode
     if isinstance(env, str) and env.startswith("atari/"):
         return EmulatedRollouts(atari(env), episodes)
     if isinstance(env, str):
-        if env in GRIDWORLDS:
-            return ExactGridworld(gridworld(env))
+        if is_gridworld(env):
+            return ExactGridworld(spelled_gridworld(env))
         make_world(env).close()  # so that a name that means nothing is refused before anything is trained
         return Rollouts(env, episodes)
     return env

@@ -21,13 +21,19 @@ class Interruption:
         raise SystemExit(128 + self.signal)
 
 
+_heard_by_main: list[Interruption] = []  # the innermost `watched` of the main thread is the last
+
+
 @contextmanager
 def watched() -> Generator[Interruption]:
-    """Note SIGINT and SIGTERM instead of dying of them; a second one acts as usual. Only the main thread may listen."""
-    asked = Interruption()
+    """Note SIGINT and SIGTERM instead of dying of them; a second one acts as usual.
+
+    Only the main thread may listen: what it hears there is asked of other threads that are watched meanwhile, too.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield _heard_by_main[-1] if _heard_by_main else Interruption()
         return
+    asked = Interruption()
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, _: object) -> None:
@@ -37,8 +43,10 @@ def watched() -> Generator[Interruption]:
 
     for number in previous:
         signal.signal(number, note)
+    _heard_by_main.append(asked)
     try:
         yield asked
     finally:
+        _heard_by_main.remove(asked)
         for number, handler in previous.items():
             signal.signal(number, handler)

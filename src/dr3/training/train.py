@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,8 @@ from dr3.training.member import population
 from dr3.training.runs import Runs
 from dr3.training.session import Training
 from dr3.training.start import Start
+
+NOT_TRIED = "Policies are not tried: the data do not say which world they came from; an env (--env) names one."
 
 
 def train(
@@ -48,9 +51,10 @@ def train(
     `init_from` (`RUN@STEP` or `RUN@STEP:MEMBER`) lets every member start from a critic that another run has learned,
     with a target network equal to it and a fresh optimizer; by default all start from random weights.
 
-    `env` is where policies are tried: a gridworld's name (exact values), a game of MinAtar (`minatar/breakout`) or of
-    Atari (`atari/Pong`), a Gymnasium id, an evaluator of your own, None for nowhere; "auto" takes the world that the
-    data came from. `out` is the run folder, by default one under `runs/` whose name follows from the configuration.
+    `env` is where policies are tried: a gridworld (exact values; options as in `grid16smoothobs:lava=0.1`), a game of
+    MinAtar (`minatar/breakout`) or of Atari (`atari/Pong`), a Gymnasium id, an evaluator of your own, None for nowhere;
+    "auto" takes the world that the data came from, and says so where they do not tell. `out` is the run folder, by
+    default one under `runs/` whose name follows from the configuration.
     Metrics are taken every `metrics_every` updates (default: 100 times), policies are tried and critics saved every
     `evaluate_every` updates (default: 20 times). `chunk` bounds the updates in one compiled call, by default about a
     second's worth; results do not depend on it. At least every `save_every` seconds (default: 30) and a chunk there is
@@ -94,5 +98,7 @@ def train(
         if not folder.config.exists():
             folder.write(folder.environment, {**describe_environment(), "data_on": place})
         folder.write(folder.config, config)
+        if progress and env == "auto" and evaluator is None:
+            print(NOT_TRIED, file=sys.stderr, flush=True)
         training.run(chunk=chunk, show=progress, save_every=save_every)
     return Runs(folder.path)
