@@ -68,11 +68,16 @@ def test_a_member_that_diverges_is_frozen_and_the_others_go_on(run, tmp_path, lo
     assert not np.isnan(runs.metrics["q/data_mean"][1]).any()
 
 
-def test_weights_that_are_no_numbers_stop_a_member_at_its_next_update(tmp_path, logged, method):
-    """Without its ε, Adam divides 0 by 0 where a unit is dead. The loss before that step was finite."""
+@pytest.mark.parametrize("metrics_every", [1, 5])
+def test_weights_that_are_no_numbers_stop_a_member(tmp_path, logged, method, metrics_every, capsys):
+    """Without its ε, Adam divides 0 by 0 where a unit is dead. The loss before that step was finite.
+
+    Its next update sees it, or a measurement that comes before.
+    """
     reckless = dataclasses.replace(method, adam_epsilon=0.0)
-    runs = train(logged, reckless, steps=10, metrics_every=5, evaluate_every=5, out=tmp_path / "run", progress=False)
+    runs = train(logged, reckless, steps=10, metrics_every=metrics_every, evaluate_every=5, out=tmp_path / "run")
     assert runs.status["diverged"] == {"0": 1}
+    assert capsys.readouterr().err.count("Member 0 diverged: after 1 updates") == 1
     np.testing.assert_array_equal(runs.steps, [0])
 
 

@@ -68,7 +68,7 @@ class Training:
             for note in notes:
                 report.say(note)
             if self.step == 0:
-                self._measure()
+                self._measure(report)
             self._write_status()
             saved, length = time.monotonic(), chunk or 16
             while self.step < steps:
@@ -77,7 +77,7 @@ class Training:
                 self._advance(stop, pool, report)
                 seconds = time.monotonic() - began
                 report.at(stop, per_second=self._speed(stop - before, seconds), note=self._note())
-                self._measure()
+                self._measure(report)
                 if asked.signal or self.step == steps or time.monotonic() - saved > patience:
                     self._save()
                     saved = time.monotonic()
@@ -101,22 +101,21 @@ class Training:
             for number, now in zip(live, done, strict=True):
                 self.progress[number] = now
                 if not bool(now.finite):
-                    at = f"{int(now.step):,} updates"
-                    report.say(f"Member {number} diverged: after {at} its loss or weights are not finite; frozen.")
+                    report.say(_frozen(number, now))
             self.step = reach
 
     # --- What is written ---
 
-    def _measure(self) -> None:
+    def _measure(self, report: Reporter) -> None:
         """Metrics, evaluations and critics, where this step is due for them."""
         # The matrices here are small, and the cores are taken: BLAS threads would only wait for each other.
         with _blas().limit(limits=1):
-            self._measure_now()
+            self._measure_now(report)
 
-    def _measure_now(self) -> None:
+    def _measure_now(self, report: Reporter) -> None:
         last = self.step == self.config["steps"]
         if last or self.step % self.config["metrics_every"] == 0:
-            self._freeze_members_with_broken_weights()
+            self._freeze_members_with_broken_weights(report)
             self.folder.append(self.folder.metrics, [self._metrics_of(number) for number in self._live()])
         if last or self.step % self.config["evaluate_every"] == 0:
             if self.evaluator is not None:
@@ -124,12 +123,13 @@ class Training:
             critics = [m.method.critic(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
             self.folder.checkpoints.save(self.step, critics)
 
-    def _freeze_members_with_broken_weights(self) -> None:
+    def _freeze_members_with_broken_weights(self, report: Reporter) -> None:
         """An objective can stay finite while a weight that it does not read is not a number."""
         for number in self._live():
             now = self.progress[number]
             if not bool(all_finite(now.learner)):
                 self.progress[number] = now._replace(finite=jnp.zeros((), bool))
+                report.say(_frozen(number, now))
 
     def _metrics_of(self, number: int) -> dict[str, Any]:
         values = measure(*self.traced[number], self.progress[number], self.feed.probe(number))
@@ -219,6 +219,10 @@ class Training:
     def _note(self) -> str:
         dead = len(self.members) - len(self._live())
         return f", {dead} diverged" if dead else ""
+
+
+def _frozen(number: int, now: Progress) -> str:
+    return f"Member {number} diverged: after {int(now.step):,} updates its loss or weights are not finite; frozen."
 
 
 @cache
