@@ -8,6 +8,7 @@ import pytest
 
 from dr3.collect import load
 from dr3.data import Frames, read_dqn_replay, write_dqn_replay
+from dr3.data.transitions import DiscreteActions
 from dr3.errors import UserError
 
 LENGTHS = (5, 1, 9, 7)
@@ -124,6 +125,15 @@ def test_a_folder_is_named_by_its_path(folder, tmp_path, path, name) -> None:
     shutil.copytree(folder, tmp_path / path)
     assert read_dqn_replay(tmp_path / path).name == name
     assert read_dqn_replay(tmp_path / path, part="first-2%").name == f"{name}-first-2%"
+
+
+def test_a_word_says_where_it_is_unpacked_and_how_many_actions_there_are(folder, tmp_path) -> None:
+    data = load(f"{folder}:cache={tmp_path / 'elsewhere'}:num_actions=9")
+    assert data.action_space == DiscreteActions(9)
+    assert [file.suffix for file in (tmp_path / "elsewhere").iterdir()] == [".npy"]
+    assert not (folder / ".dr3-cache").exists()
+    with pytest.raises(UserError, match="cache and num_actions are settings of DQN-replay folders, and this is none"):
+        load("sample:minatar-breakout-1%:num_actions=6")
 
 
 def test_the_first_files_of_fifty(folder, steps) -> None:

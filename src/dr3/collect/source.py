@@ -24,7 +24,8 @@ def load(source: str | Path, *, discount: float = 0.99, allow_pickle: bool = Fal
       `replay.npz:replay=1%` is the paper's part of a replay ("5%", "first-10%"; see `replay_subset`), and
       `replay.npz:fraction=0.2:seed=1` rows drawn at random. `prior.npz:trajectories=5%` draws whole episodes, and
       `zero_rewards=true` forgets the rewards, as COG does with prior data. `old.hdf5:limit=1000` says where episodes
-      were cut in a file of D4RL without time-outs.
+      were cut in a file of D4RL without time-outs; `replay_logs:cache=FOLDER:num_actions=6` where a DQN-replay folder
+      is unpacked, and how many actions there are in a game that it does not name.
     - COG's own files (.npy) are pickles, and read only with `allow_pickle`.
     - `prior.npz+task.npz`: several of these, each with its settings, put together.
     - `sample:NAME` is a file that comes with dr3, with the same settings.
@@ -86,9 +87,14 @@ def _stored(word: str, discount: float, allow_pickle: bool) -> Transitions:
         limit: int = 0,
         trajectories: str = "",
         zero_rewards: bool = False,
+        cache: str = "",
+        num_actions: int = 0,
     ) -> Transitions:
         if is_dqn_replay(path):
-            data = read_dqn_replay(path, part=replay or None, discount=discount)
+            where, count = cache or None, num_actions or None
+            data = read_dqn_replay(path, part=replay or None, discount=discount, cache=where, num_actions=count)
+        elif cache or num_actions:
+            raise UserError(f"{path}: cache and num_actions are settings of DQN-replay folders, and this is none.")
         else:
             data = read(path, discount=discount, limit=limit or None, allow_pickle=allow_pickle)
             data = replay_subset(data, replay) if replay else data
