@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -63,10 +63,13 @@ def main(options: Options) -> None:
         "score": (options.score, False),
         **{name: (key, name == "dot product") for name, key in MEASURED.items()},
     }
+    medians = []
     for name, (key, log) in measured.items():
         panels = [Panel(world, name, lines(arms, world, key), log=log) for world in worlds]
         path = options.pictures / f"{name.replace(' ', '-')}.png"
         draw(panels, path, caption="thick: median of all runs", columns=min(len(panels), 3))
+        medians += [replace(panel, lines=in_the_middle(panel.lines)) for panel in panels]
+    draw(medians, options.pictures / "together.png", caption="medians of all runs", columns=min(len(worlds), 3))
 
 
 def arms_in(options: Options) -> Arms:
@@ -115,6 +118,11 @@ def row(without: Runs, treated: Runs, score: str) -> list[str]:
         for name, key in MEASURED.items()
     }
     return cells + [f"{before:.3g} → {after:.3g}" for before, after in ends.values()]
+
+
+def in_the_middle(curves: Mapping[str, tuple[NDArray, NDArray]]) -> dict[str, tuple[NDArray, NDArray]]:
+    """The median run of each side alone: a picture of many panels has no room for all."""
+    return {side: (steps, np.nanmedian(values, axis=0)[None]) for side, (steps, values) in curves.items()}
 
 
 def lines(arms: Arms, world: str, key: str) -> dict[str, tuple[NDArray, NDArray]]:
