@@ -17,7 +17,7 @@ Implementation = Literal["auto", "winograd", "matmul", "xla"]
 
 # A product needs this many channels to be worth its call, one per kernel position or Winograd's; with fewer, positions
 # are gathered into one. MinAtar-sized update with DR3 (3x3x4 -> 16): 350 per second by position, 540 gathered. First
-# Atari layer (8x8x4 -> 32, stride 4: 64 channels once in blocks), 32 images, one core, ms forward | and with the weights'
+# Atari layer (8x8x4 -> 32, stride 4: 64 channels once in blocks), 32 images, one core, ms forward | with the weights'
 # gradient: gathered 3.9 | 8.4, by position 4.8 | 10.5, one product whose outputs are shifted and added 3.3 | 14.8,
 # Winograd's 1.8 | 8.1; XLA's own convolution, in a loop, 4.5 | 265.
 NARROW = 32
