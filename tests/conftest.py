@@ -14,6 +14,7 @@ import pytest
 
 from dr3.data import assemble
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
+from dr3.errors import UserError
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -39,6 +40,20 @@ def compiled_quickly(request):
     jax.config.update("jax_disable_most_optimizations", quickly)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture(scope="session")
+def camera() -> None:
+    """Skip where MuJoCo cannot draw: it needs a library of the system, which pip cannot bring."""
+    pytest.importorskip("mujoco", reason="drawing needs MuJoCo", exc_type=ImportError)
+    from dr3.envs.drawers_scene import Scene
+
+    scene = Scene()
+    try:
+        scene.picture(8)
+    except UserError as error:
+        pytest.skip(str(error))
+    scene.close()
 
 
 @pytest.fixture(scope="session")

@@ -57,4 +57,5 @@ def test_cql_learns_the_same_in_blocks(monkeypatch):
     in_two = 8 * 4 * 3 * 2 * 8  # bytes for 8 rows, 6 actions, 8 units
     whole, parts = slope(CACHED), slope(in_two)
     assert blocks_for(rows, in_two // 8, in_two) == 2
+    assert blocks_for(256, 4 * 30 * 256, CACHED) == 4  # the size it is meant for: 30 actions, 256 units
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), whole, parts)

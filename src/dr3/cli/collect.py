@@ -21,8 +21,6 @@ LINES = """\
 EXAMPLES = """\
 dr3 data collect dqn --env minatar/breakout --steps 1e6
 
-dr3 data collect dqn --env minatar/breakout --steps 1e6 --out breakout.npz
-
 dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
 
 dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.hdf5 --cuts random medium medium-replay

@@ -10,7 +10,7 @@ from typing import Any
 from dr3.collect.gridworld import sample_gridworld
 from dr3.data import READERS, Transitions, concatenate, read, replay_subset, trajectory_subset, without_rewards
 from dr3.data.dqn_replay import is_dqn_replay, read_dqn_replay
-from dr3.envs import GRIDWORLDS, gridworld
+from dr3.envs import GRIDWORLDS, gridworld, is_gridworld
 from dr3.errors import UserError
 from dr3.notation import settings_for, split
 
@@ -35,7 +35,7 @@ def load(source: str | Path, *, discount: float = 0.99, allow_pickle: bool = Fal
     """
     word = str(source)
     tables = [
-        _sampled(part, discount) if split(part)[0] in GRIDWORLDS else _stored(part, discount, allow_pickle)
+        _sampled(part, discount) if is_gridworld(part) else _stored(part, discount, allow_pickle)
         for part in _parts(word)
     ]
     return dataclasses.replace(tables[0] if len(tables) == 1 else concatenate(tables), source=word)
@@ -46,7 +46,7 @@ def files_of(word: str) -> list[str]:
     return [
         part if Path(part).exists() else split(part)[0]
         for part in _parts(word)
-        if split(part)[0] not in GRIDWORLDS and (Path(part).exists() or not part.startswith(SAMPLE))
+        if not is_gridworld(part) and (Path(part).exists() or not part.startswith(SAMPLE))
     ]
 
 
