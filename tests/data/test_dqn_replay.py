@@ -100,6 +100,32 @@ def test_frames_are_unpacked_once_and_mapped(folder) -> None:
     assert again.fingerprint() == one.fingerprint()
 
 
+def test_rows_are_written_and_unpacked_some_at_a_time(folder, steps, tmp_path, monkeypatch) -> None:
+    for module in ("dqn_replay_writer", "dqn_replay_cache"):
+        monkeypatch.setattr(f"dr3.data.{module}.ROWS_AT_A_TIME", 3)
+    write_dqn_replay(tmp_path / "by three", **steps, rows_per_file=16)
+    for file in folder.glob("*.gz"):
+        assert gzip.decompress((tmp_path / "by three" / file.name).read_bytes()) == gzip.decompress(file.read_bytes())
+    by_three, whole = read_dqn_replay(tmp_path / "by three"), read_dqn_replay(folder)
+    np.testing.assert_array_equal(by_three.observations[:], whole.observations[:])
+
+
+def test_much_unpacking_says_how_far_it_is(folder, monkeypatch, capsys) -> None:
+    read_dqn_replay(folder, cache=folder / "few")
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("dr3.data.dqn_replay_cache.MANY", 10)
+    read_dqn_replay(folder)
+    assert "34 of 34 frames (100 %)" in capsys.readouterr().err
+
+
+def test_frames_that_the_disk_has_no_room_for_are_refused_before_they_are_unpacked(folder, monkeypatch) -> None:
+    full = shutil.disk_usage(folder)._replace(free=34 * 16 - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda of: full)
+    with pytest.raises(UserError, match=r"there are 0\.0 GB free; ask for a part, or name another folder"):
+        read_dqn_replay(folder)
+    assert not list((folder / ".dr3-cache").iterdir())
+
+
 def test_a_part_of_each_file_cuts_its_episodes(folder, steps) -> None:
     data = load(f"{folder}:replay=40%")
     # Six rows of the first file: three of padding, two of the first episode, and one whose s' is left out. Six of the

@@ -23,7 +23,7 @@ from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Rows
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
-from dr3.training.progress import Reporter, reporter
+from dr3.progress import Reporter, reporter
 
 CUTS = ("random", "medium", "expert", "medium-replay", "medium-expert")
 MEDIUM = 1 / 3

@@ -28,8 +28,8 @@ from dr3.collect.unfinished import begin_or_continue
 from dr3.cores import available_cores
 from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.errors import UserError
+from dr3.progress import reporter
 from dr3.training.interruption import watched
-from dr3.training.progress import reporter
 
 EPISODES_PER_PART = 10
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from dr3.progress import Reporter, reporter
 from dr3.training.checkpoints import Checkpoints
 from dr3.training.interruption import Interruption, watched
-from dr3.training.progress import Reporter, reporter
 
 SECONDS_PER_STATE = 60.0
 SECONDS_PER_TELLING = 1.0

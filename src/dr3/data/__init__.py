@@ -6,7 +6,7 @@ from dr3.data.convert import WRITERS, write
 from dr3.data.d4rl import read_d4rl, write_d4rl
 from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
-from dr3.data.dqn_replay_files import write_dqn_replay
+from dr3.data.dqn_replay_writer import write_dqn_replay
 from dr3.data.frames import Frames
 from dr3.data.minari import read_minari
 from dr3.data.minari_writing import write_minari

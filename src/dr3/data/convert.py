@@ -12,7 +12,8 @@ import numpy as np
 
 from dr3.data.checks import refuse
 from dr3.data.d4rl import write_d4rl
-from dr3.data.dqn_replay_files import STACK, write_dqn_replay
+from dr3.data.dqn_replay_files import STACK
+from dr3.data.dqn_replay_writer import write_dqn_replay
 from dr3.data.frames import Frames
 from dr3.data.minari_writing import write_minari
 from dr3.data.npz import write_npz

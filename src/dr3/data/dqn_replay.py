@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import MOST_ACTIONS, refuse
+from dr3.data.dqn_replay_cache import mapped_frames
 from dr3.data.dqn_replay_files import (
     STACK,
     Checkpoint,
     check_in_time,
     checkpoint_numbers,
-    mapped_frames,
     read_checkpoint,
 )
 from dr3.data.frames import Frames

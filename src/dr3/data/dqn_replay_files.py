@@ -1,4 +1,4 @@
-"""The files of the DQN-replay format: names, checks, the cache of frames, and writing them.
+"""The files of the DQN-replay format: their names, and what is checked in them.
 
 For each checkpoint k = 0, 1, … there are six gzipped `.npy` arrays: `$store$_observation_ckpt.k.gz` (rows, 84, 84)
 uint8, likewise action int32, reward float32 and terminal uint8, each (rows,); `add_count_ckpt.k.gz` () and
@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import itertools
-import json
-import os
 import re
 import zlib
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
-from dr3.data.frames import Frames
 
 STACK = 4
 STORED: dict[str, Any] = {"observation": np.uint8, "action": np.int32, "reward": np.float32, "terminal": np.uint8}
@@ -99,78 +96,6 @@ def check_in_time(folder: Path, files: list[Checkpoint]) -> None:
             )
 
 
-def mapped_frames(folder: Path, files: list[Checkpoint], taken: list[Checkpoint], cache: Path) -> NDArray[np.uint8]:
-    """The frames of the rows that are taken of the files, one file behind the other, mapped from the cache; unpacked
-    into it the first time.
-    """
-    sources = [file_of(folder, "observation", file.number) for file in files]
-    for source in sources:
-        if not source.exists():
-            refuse(str(source), "this file is missing.")
-    seen = [
-        [source.name, source.stat().st_size, source.stat().st_mtime_ns, len(some)]
-        for source, some in zip(sources, taken, strict=True)
-    ]
-    target = cache / f"frames-{zlib.crc32(json.dumps(seen).encode()):08x}.npy"
-    if not target.exists():
-        try:
-            cache.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            refuse(str(cache), f"the cache of frames cannot be made here ({error.strerror}); name another folder.")
-        unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
-        try:
-            _unpack(sources, files, [len(some) for some in taken], unfinished)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    return np.load(target, mmap_mode="r")
-
-
-def write_dqn_replay(
-    folder: str | os.PathLike[str],
-    *,
-    frames: NDArray[np.uint8] | Frames,
-    actions: NDArray[np.integer],
-    rewards: NDArray[np.floating],
-    terminals: NDArray[np.bool_],
-    rows_per_file: int = 1_000_000,
-    stack: int = STACK,
-) -> None:
-    """Write steps in the order of time: frames (T, height, width), the others (T,). Rewards are written as they are.
-
-    An episode is what lies between two terminals; the format knows no time-outs. Before each go stack - 1 rows of
-    zeros. The last file is filled up with zeros, and its add_count says so.
-    """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    begins = np.append(True, np.asarray(terminals[:-1], np.bool_))
-    # Where each step goes: behind the padding of all episodes up to its own.
-    place = np.arange(len(actions)) + (stack - 1) * np.cumsum(begins)
-    for number in range(-(-int(place[-1] + 1) // rows_per_file)):
-        first = number * rows_per_file
-        steps = slice(*np.searchsorted(place, [first, first + rows_per_file]))
-        rows = place[steps] - first
-        columns = {"observation": frames, "action": actions, "reward": rewards, "terminal": terminals}
-        for column, values in columns.items():
-            out = np.zeros((rows_per_file, *values.shape[1:]), STORED[column])
-            out[rows] = values[steps]
-            _write(file_of(folder, column, number), out)
-        added = min(first + rows_per_file, int(place[-1]) + 1)
-        # From the row before the cursor to the last one whose stack reaches across it.
-        _write(file_of(folder, "add_count", number), np.array(added))
-        _write(file_of(folder, "invalid_range", number), (added - 1 + np.arange(stack + 1)) % rows_per_file)
-
-
-def _write(path: Path, values: NDArray[Any]) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with gzip.open(unfinished, "wb", compresslevel=6) as stream:
-            np.lib.format.write_array(stream, values, allow_pickle=False)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 def _read(folder: Path, column: str, number: int, rows: int | None = None) -> NDArray[Any]:
     path = file_of(folder, column, number)
     if not path.exists():
@@ -182,7 +107,7 @@ def _read(folder: Path, column: str, number: int, rows: int | None = None) -> ND
             refuse(str(path), DAMAGED)
         except ValueError as error:
             refuse(str(path), _unreadable(error))
-        _check_end(path, stream)
+        check_end(path, stream)
     if column in STORED:
         _check(path, column, values.dtype, values.shape, rows)
     return values
@@ -206,30 +131,7 @@ def _check_invalid_range(folder: Path, number: int) -> None:
         )
 
 
-def _unpack(sources: list[Path], files: list[Checkpoint], taken: list[int], target: Path) -> None:
-    out, at, rows = None, 0, sum(taken)
-    for path, file, count in zip(sources, files, taken, strict=True):
-        with gzip.open(path, "rb") as stream:
-            shape = _frame_header(path, stream, file.capacity)
-            if out is None:
-                out = np.lib.format.open_memmap(target, "w+", np.uint8, (rows, *shape[1:]))
-            elif out.shape[1:] != shape[1:]:
-                refuse(str(path), f"its frames are {shape[1:]}, but those of the first file are {out.shape[1:]}.")
-            for first in range(0, count, ROWS_AT_A_TIME):
-                some = min(ROWS_AT_A_TIME, count - first)
-                out[at : at + some] = _frames(path, stream, (some, *shape[1:]))
-                at += some
-            # The checksum is behind the last byte. A part of the rows comes without it: to unpack all of a file for the
-            # sake of its first hundredth would take as long as the whole replay.
-            if count == len(file):
-                for first in range(count, file.capacity, ROWS_AT_A_TIME):
-                    _frames(path, stream, (min(ROWS_AT_A_TIME, file.capacity - first), *shape[1:]))
-                _check_end(path, stream)
-    assert out is not None
-    out.flush()
-
-
-def _check_end(path: Path, stream: gzip.GzipFile) -> None:
+def check_end(path: Path, stream: gzip.GzipFile) -> None:
     """Nothing follows the array. Only on looking for more does gzip compare the checksum of what was read."""
     try:
         more = stream.read(1)
@@ -239,7 +141,7 @@ def _check_end(path: Path, stream: gzip.GzipFile) -> None:
         refuse(str(path), "it goes on behind its array; copy it again.")
 
 
-def _frame_header(path: Path, stream: gzip.GzipFile, rows: int) -> tuple[int, ...]:
+def frame_header(path: Path, stream: gzip.GzipFile, rows: int) -> tuple[int, ...]:
     try:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
@@ -252,17 +154,6 @@ def _frame_header(path: Path, stream: gzip.GzipFile, rows: int) -> tuple[int, ..
         refuse(str(path), "its array is stored by columns; write it again in C order.")
     _check(path, "observation", dtype, shape, rows)
     return shape
-
-
-def _frames(path: Path, stream: gzip.GzipFile, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    size = int(np.prod(shape))
-    try:
-        block = stream.read(size)
-    except DAMAGE:
-        block = b""
-    if len(block) < size:
-        refuse(str(path), DAMAGED)
-    return np.frombuffer(block, np.uint8).reshape(shape)
 
 
 def _check(path: Path, column: str, dtype: np.dtype, shape: tuple[int, ...], rows: int | None) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from dr3.data.transitions import Transitions
+from dr3.progress import Reporter, reporter
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
 from dr3.training.evaluation import NORMALISED_SCORE, Evaluator, Policy
@@ -23,7 +24,6 @@ from dr3.training.interruption import watched
 from dr3.training.loop import Progress, all_finite, begin
 from dr3.training.member import Member
 from dr3.training.metrics import measure
-from dr3.training.progress import Reporter, reporter
 from dr3.training.start import Start
 
 SECONDS_PER_CHUNK = 1.0  # how long a stop signal may wait, and how often progress shows
