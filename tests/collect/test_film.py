@@ -102,6 +102,17 @@ def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
     assert invoke(["play", "drawers/open", "--out", str(tmp_path / "x.mp4")]) == 2
 
 
+def test_a_machine_that_cannot_draw_is_said_in_a_sentence(monkeypatch) -> None:
+    mujoco = pytest.importorskip("mujoco")
+
+    def no_context(*_):
+        raise mujoco.FatalError("gladLoadGL error")
+
+    monkeypatch.setattr(mujoco, "MjrContext", no_context)
+    with pytest.raises(UserError, match=r"MuJoCo cannot draw here: install EGL.*gladLoadGL error"):
+        film("Hopper-v5")
+
+
 @pytest.mark.usefixtures("camera")
 def test_a_policy_that_means_nothing_is_said() -> None:
     with pytest.raises(UserError, match="RUN@STEP"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
+from dr3.envs.screen import drawing
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,7 +46,8 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
 
     try:
         observation, _ = env.reset(seed=seed)
-        frames = [np.asarray(env.render())]
+        with drawing() if "mujoco" in sys.modules else nullcontext():
+            frames = [np.asarray(env.render())]
     except DependencyNotInstalled as error:
         raise UserError(f"{world} cannot be drawn: {error}.") from None
     act = _policy(policy, world, env, seed)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.envs.screen import draw_without_screen, screenless
+from dr3.envs.screen import draw_without_screen, drawing, screenless
 from dr3.errors import UserError
 
 draw_without_screen()
@@ -40,15 +40,10 @@ class Camera:
         for flag in (mujoco.mjtRndFlag.mjRND_SHADOW, mujoco.mjtRndFlag.mjRND_REFLECTION):
             self._scene.flags[flag] = 0
         self._rectangle = mujoco.MjrRect(0, 0, size, size)
-        try:
+        with drawing():
             self._gl = _context_class()(size, size)
             self._gl.make_current()
             self._context: Any = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        except (ImportError, AttributeError, RuntimeError, mujoco.FatalError) as error:
-            raise UserError(
-                "MuJoCo cannot draw here: install EGL (Debian: apt install libegl1 libgl1 libgl1-mesa-dri), or OSMesa "
-                f"(libosmesa6) and set MUJOCO_GL=osmesa ({error})."
-            ) from error
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
         atexit.register(_close, weakref.ref(self))
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from dr3.errors import UserError
 
 
 def draw_without_screen() -> None:
@@ -16,6 +20,22 @@ def draw_without_screen() -> None:
 
 def screenless() -> bool:
     return sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+@contextmanager
+def drawing() -> Generator[None]:
+    """Around the first picture of MuJoCo's: what it lacks is said in a sentence."""
+    try:
+        yield
+    except (ImportError, AttributeError, RuntimeError, _fatal()) as error:
+        raise UserError(
+            "MuJoCo cannot draw here: install EGL (Debian: apt install libegl1 libgl1 libgl1-mesa-dri), or OSMesa "
+            f"(libosmesa6) and set MUJOCO_GL=osmesa ({error})."
+        ) from error
+
+
+def _fatal() -> type[Exception]:
+    return getattr(sys.modules.get("mujoco"), "FatalError", RuntimeError)
 
 
 def _has_egl() -> bool:
