@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dr3.collect.going import going
 from dr3.collect.unfinished import begin_or_continue, check_table, check_target
 from dr3.data import Transitions, assemble, write
+from dr3.data.columns import written_whole
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
@@ -181,10 +182,8 @@ def _save(folder: Path, episodes: list[Rows]) -> None:
         field: np.concatenate([getattr(rows, field) for rows in fresh]) for field in Rows._fields
     }
     path = folder / f"{first:08d}-{len(episodes):08d}.npz"
-    unfinished = path.with_suffix(".tmp")
-    with unfinished.open("wb") as file:
+    with written_whole(path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **columns, lengths=np.array([len(rows.rewards) for rows in fresh]))
-    unfinished.replace(path)
 
 
 def _parts(folder: Path) -> list[Rows]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
 import shutil
 import time
 import zlib
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
+from dr3.data.columns import written_whole
 from dr3.data.dqn_replay_files import (
     DAMAGE,
     DAMAGED,
@@ -47,15 +47,12 @@ def mapped_frames(folder: Path, files: list[Checkpoint], taken: list[Checkpoint]
             cache.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             refuse(str(cache), f"the cache of frames cannot be made here ({error.strerror}); name another folder.")
-        unfinished = target.with_suffix(f".{os.getpid()}.unfinished")
-        try:
-            counts = [len(some) for some in taken]
-            rows = sum(counts)
-            with reporter(f"unpacking {folder}", 0, rows, show=rows > MANY, unit="frames") as progress:
-                _unpack(sources, files, counts, unfinished, progress)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        counts = [len(some) for some in taken]
+        with (
+            written_whole(target) as unfinished,
+            reporter(f"unpacking {folder}", 0, sum(counts), show=sum(counts) > MANY, unit="frames") as progress,
+        ):
+            _unpack(sources, files, counts, unfinished, progress)
     return np.load(target, mmap_mode="r")
 
 

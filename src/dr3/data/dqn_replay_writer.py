@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.data.columns import written_whole
 from dr3.data.dqn_replay_files import ROWS_AT_A_TIME, STACK, STORED, file_of
 from dr3.data.frames import Frames
 
@@ -63,12 +64,7 @@ def _padded(values: Any, place: NDArray[np.intp], first: int, rows: int) -> Iter
 
 def _write(path: Path, shape: tuple[int, ...], dtype: Any, blocks: Iterable[NDArray[Any]]) -> None:
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        with gzip.open(unfinished, "wb", compresslevel=6) as stream:
-            np.lib.format.write_array_header_1_0(stream, header)
-            for block in blocks:
-                stream.write(block.astype(dtype).tobytes())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with written_whole(path) as unfinished, gzip.open(unfinished, "wb", compresslevel=6) as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for block in blocks:
+            stream.write(block.astype(dtype).tobytes())
