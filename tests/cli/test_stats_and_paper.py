@@ -40,6 +40,18 @@ def test_stats_puts_the_papers_column_beside_its_own(results: Path, capsys: pyte
     assert "raw returns, no normaliser known: minatar/breakout@1%" in text
 
 
+def test_stats_on_a_narrow_screen_cuts_no_number_and_no_name(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "70")
+    assert stats.main([str(results), "--replicates", "50"]) == 0
+    text = capsys.readouterr().out
+    rows = [line.split() for line in text.splitlines()]
+    assert ["atari/Breakout@1%", "CQL", "20.9", "±", "1.0", "(3)", "21.8", "±", "3.7"] in rows
+    assert ["CQL+DR3", "43.0", "±", "1.0", "(3)", "–"] in rows
+    assert "…" not in text
+
+
 def test_stats_writes_json_and_pictures(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     summary, folder = tmp_path / "summary.json", tmp_path / "pictures"

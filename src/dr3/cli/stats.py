@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dr3.stats import Measure, ScoreTable
+
+    Tasks = Sequence[str]
+    Scores = Mapping[str, NDArray[np.float64]]  # (runs, tasks) of each algorithm
 
 
 @dataclass(frozen=True)
@@ -114,26 +118,21 @@ def main(arguments: list[str]) -> int:
 
 
 def _grid(title: str, *columns: str) -> Grid:
-    return Grid(*columns, title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    """Words that do not fit go on in the next line: cut off, two names could look the same."""
+    grid = Grid(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left", title_style="bold")
+    for column in columns:
+        grid.add_column(column, overflow="fold")
+    return grid
 
 
 def _print(console: Console, table: ScoreTable, measure: Measure) -> None:
     used = measure.matrices
     what = "average over training" if measure.name == "average" else "at the last checkpoint"
-    grid = _grid(f"Scores, {what}: mean ± standard deviation (runs)", "task")
+    title = f"Scores, {what}: mean ± standard deviation (runs)"
     beside = {name: [_printed(name, task, measure.name) for task in used.tasks] for name in used.scores}
-    for name in used.scores:
-        grid.add_column(name, justify="right")
-        if any(beside[name]):
-            grid.add_column("paper", justify="right", style="dim")
-    for column, task in enumerate(used.tasks):
-        cells = []
-        for name, matrix in used.scores.items():
-            cells.append(_spread(matrix[:, column]))
-            if any(beside[name]):
-                cells.append(beside[name][column] or "–")
-        grid.add_row(task, *cells)
-    console.print(grid)
+    side_by_side = _side_by_side(title, used.tasks, used.scores, beside)
+    fits = console.measure(side_by_side, options=console.options.update(max_width=10_000)).maximum <= console.width
+    console.print(side_by_side if fits else _one_below_the_other(title, used.tasks, used.scores, beside))
 
     statistics = list(next(iter(measure.intervals.values())))
     level = f"{100 * next(iter(measure.intervals.values()))[statistics[0]].level:g}%"
@@ -158,6 +157,37 @@ def _print(console: Console, table: ScoreTable, measure: Measure) -> None:
         console.print(f"Left out: {task}, because not every algorithm has it.", highlight=False)
     for hole in used.holes:
         console.print(f"Missing: {hole}.", highlight=False)
+
+
+def _side_by_side(title: str, tasks: Tasks, scores: Scores, beside: dict[str, list[str]]) -> Grid:
+    """A column for every algorithm, and one for what the paper has for it."""
+    grid = _grid(title, "task")
+    for name in scores:
+        grid.add_column(name, justify="right")
+        if any(beside[name]):
+            grid.add_column("paper", justify="right", style="dim")
+    for column, task in enumerate(tasks):
+        cells = []
+        for name, matrix in scores.items():
+            cells.append(_spread(matrix[:, column]))
+            if any(beside[name]):
+                cells.append(beside[name][column] or "–")
+        grid.add_row(task, *cells)
+    return grid
+
+
+def _one_below_the_other(title: str, tasks: Tasks, scores: Scores, beside: dict[str, list[str]]) -> Grid:
+    """A row for every task and algorithm, for many of them on a narrow screen."""
+    grid = _grid(title, "task", "algorithm")
+    grid.add_column("score", justify="right", no_wrap=True)
+    known = any(map(any, beside.values()))
+    if known:
+        grid.add_column("paper", justify="right", style="dim")
+    for column, task in enumerate(tasks):
+        for number, (name, matrix) in enumerate(scores.items()):
+            cells = [name, _spread(matrix[:, column]), *([beside[name][column] or "–"] if known else [])]
+            grid.add_row(task if number == 0 else "", *cells, end_section=number + 1 == len(scores))
+    return grid
 
 
 def _spread(scores: NDArray[np.float64]) -> str:
