@@ -9,11 +9,11 @@ from PIL import Image, ImageSequence
 
 from dr3.cli import invoke
 from dr3.collect.film import film, write_gif
-from dr3.data import assemble
+from dr3.data import ContinuousActions, assemble
 from dr3.envs import make_world, maze_worlds
 from dr3.envs.drawers_tasks import DRAWERS, DrawerTask
 from dr3.errors import UserError
-from dr3.methods import BC
+from dr3.methods import BC, Spec
 from dr3.training import train
 from dr3.training.evaluation import Policy
 from dr3.training.side_by_side import play_side_by_side
@@ -60,7 +60,7 @@ def test_a_learned_policy_is_filmed_as_it_was_evaluated(tmp_path, monkeypatch, c
     assert (played.frames[0] != played.frames[-1]).any()  # the point has moved
     assert {row.shape for row in seen} == {(4,)}
     filmed = list(seen)
-    play_side_by_side("pointmaze/umaze", Policy(method, None, (4,)), [3], 0.99)
+    play_side_by_side("pointmaze/umaze", Policy(method, None, Spec((4,), ContinuousActions(2))), [3], 0.99)
     np.testing.assert_array_equal(filmed, seen[len(filmed) :])
 
 

@@ -12,14 +12,14 @@ from dr3.training.emulation import EmulatedRollouts
 from dr3.training.evaluation import Policy, evaluator_for
 
 METHOD = DQN(network="mlp", hidden=(4,))
-SHAPE = (2, 2, 4)
+SPEC = Spec((2, 2, 4), DiscreteActions(2))
 
 
 def always(action: int) -> Policy:
-    learner = METHOD.init(Spec(SHAPE, DiscreteActions(2)), jax.random.key(0))
+    learner = METHOD.init(SPEC, jax.random.key(0))
     critic = jax.tree.map(jnp.zeros_like, learner.critic)
     head = critic.head
-    return Policy(METHOD, type(critic)(critic.trunk, type(head)(head.weight, head.bias.at[action].set(1.0))), SHAPE)
+    return Policy(METHOD, type(critic)(critic.trunk, type(head)(head.weight, head.bias.at[action].set(1.0))), SPEC)
 
 
 def test_climbing_earns_the_raw_reward_and_staying_runs_out_of_time(ladder) -> None:
@@ -48,8 +48,11 @@ def test_the_policy_sees_the_last_frames(ladder) -> None:
     seen = []
 
     class Watching:
-        def check(self, shape) -> None:
-            assert shape == SHAPE
+        def check_observations(self, shape) -> None:
+            assert shape == SPEC.observation_shape
+
+        def check_actions(self, space) -> None:
+            assert space == SPEC.action_space
 
         def __call__(self, observations):
             seen.append(observations[0, 0, 1].tolist())

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from dr3.collect import load
+from dr3.data import ContinuousActions, DiscreteActions
 from dr3.envs import expected_return, gridworld, policy_values
 from dr3.errors import UserError
+from dr3.methods import Spec
 from dr3.training import Runs, train
+from dr3.training.evaluation import Policy, evaluator_for
 from dr3.training.train import NOT_TRIED
 
 WORD = "grid16smoothobs:lava=0.1"
@@ -35,6 +38,33 @@ def test_data_from_a_changed_world_are_evaluated_in_that_world(lava, method):
         forever = policy_values(world.transitions, world.rewards, greedy, method.discount)[world.start]
         assert runs.evaluations["evaluation/return"][0, number] == exact
         assert runs.evaluations["evaluation/discounted_value"][0, number] == forever @ greedy[world.start]
+
+
+@pytest.mark.parametrize(
+    ("mine", "env", "says"),
+    [
+        (DiscreteActions(6), "grid16smoothobs", "integers from 0 to 5, those of the world .* integers from 0 to 4"),
+        (DiscreteActions(18), "minatar/breakout", "integers from 0 to 17, .* integers from 0 to 2"),
+        (DiscreteActions(9), "CartPole-v1", "integers from 0 to 8, .* integers from 0 to 1"),
+        (ContinuousActions(1), "CartPole-v1", "single numbers, .* integers from 0 to 1"),
+        (ContinuousActions(2), "Pendulum-v1", "vectors of 2 numbers, .* single numbers"),
+        (DiscreteActions(2), "Pendulum-v1", "integers from 0 to 1, .* single numbers"),
+    ],
+)
+def test_a_world_with_other_actions_is_refused(mine, env, says, method):
+    shape = {"grid16smoothobs": (16,), "minatar/breakout": (10, 10, 4)}.get(env, ())
+    with pytest.raises(UserError, match=f"The data's actions are {says}; name another env, or none"):
+        evaluator_for(env)(Policy(method, None, Spec(shape, mine)), seed=0, step=0, discount=0.9)
+
+
+def test_data_need_not_hold_every_action_of_the_world(method):
+    policy = Policy(method, None, Spec((4,), DiscreteActions(3)))
+    policy.check_actions(DiscreteActions(4))
+
+
+def test_no_episodes_are_no_try():
+    with pytest.raises(UserError, match="episodes must be at least 1, not 0"):
+        evaluator_for("CartPole-v1", episodes=0)
 
 
 def test_another_world_is_another_run(lava):

@@ -16,11 +16,12 @@ METHOD = DQN(hidden=(4,))
 
 def always(action: int, corridor) -> Policy:
     """A critic whose last layer prefers one action everywhere."""
-    learner = METHOD.init(Spec(corridor.observation_shape, DiscreteActions(2)), jax.random.key(0))
+    spec = Spec(corridor.observation_shape, DiscreteActions(2))
+    learner = METHOD.init(spec, jax.random.key(0))
     critic = jax.tree.map(jnp.zeros_like, learner.critic)
     head = critic.head
     critic = type(critic)(critic.trunk, type(head)(head.weight, head.bias.at[action].set(1.0)))
-    return Policy(METHOD, critic, corridor.observation_shape)
+    return Policy(METHOD, critic, spec)
 
 
 def test_right_reaches_the_end_and_left_is_cut(corridor) -> None:
@@ -55,7 +56,7 @@ def test_one_program_serves_every_checkpoint(corridor, caplog) -> None:
 
 
 def test_a_world_of_another_shape_is_refused(corridor) -> None:
-    policy = Policy(METHOD, None, (3,))
+    policy = Policy(METHOD, None, Spec((3,), DiscreteActions(2)))
     with pytest.raises(UserError, match=r"shape \(3,\).*\(5,\)"):
         CompiledRollouts(corridor)(policy, seed=0, step=0, discount=0.9)
 

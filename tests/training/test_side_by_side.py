@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 
+from dr3.data import ContinuousActions
 from dr3.envs import normalised_score
-from dr3.methods import DQN
+from dr3.methods import DQN, Spec
 from dr3.results import read_results
 from dr3.training import side_by_side, train
 from dr3.training.evaluation import Policy, Rollouts, evaluator_for
@@ -34,10 +37,8 @@ class Walk(gymnasium.Env):
 
 @pytest.fixture(autouse=True)
 def walk(monkeypatch):
-    side_by_side._worlds.cache_clear()
+    monkeypatch.setattr(side_by_side, "_kept", side_by_side._Kept())
     monkeypatch.setattr(side_by_side, "make_world", lambda name: gymnasium.wrappers.TimeLimit(Walk(), 20))
-    yield
-    side_by_side._worlds.cache_clear()
 
 
 def test_an_episode_is_a_function_of_its_seed(monkeypatch):
@@ -72,7 +73,7 @@ class Right(Policy):
         return np.ones((len(observations), 1))
 
 
-RIGHT = Right(DQN(), None, (1,))
+RIGHT = Right(DQN(), None, Spec((1,), ContinuousActions(1)))
 
 
 def test_success_and_the_normalised_score_stand_beside_the_returns():
@@ -85,6 +86,19 @@ def test_success_and_the_normalised_score_stand_beside_the_returns():
     assert "evaluation/normalised_score" not in again
     other = Rollouts("walk", episodes=4)(RIGHT, seed=0, step=6, discount=1.0)
     assert other["returns"] != outcome["returns"]
+
+
+def test_threads_do_not_step_each_others_worlds():
+    seeds = range(COPIES)
+    alone = play_side_by_side("walk", lambda rows: np.full((len(rows), 1), 0.2), seeds, 0.9)
+    turns = threading.Barrier(2)
+
+    def act(rows):
+        turns.wait()  # both threads are inside an episode at every step
+        return np.full((len(rows), 1), 0.2)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: play_side_by_side("walk", act, seeds, 0.9), range(2))) == [alone, alone]
 
 
 def test_a_gymnasium_world_is_tried_by_episodes():

@@ -54,7 +54,7 @@ class Run:
     """Where policies are tried: a gridworld (grid16smoothobs:lava=0.1), minatar/GAME, atari/GAME, a maze, the kitchen,
     drawers/TASK, a Gymnasium id, none; auto is where the data came from."""
 
-    episodes: int = 10
+    episodes: Count = 10
     """Episodes of each try, where it is by episodes."""
 
     metrics_every: Count | None = None

@@ -90,12 +90,13 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
         return _scripted(world, env, seed)
     from dr3.training import Runs
     from dr3.training.evaluation import Policy
-    from dr3.training.side_by_side import COPIES, fitting
+    from dr3.training.side_by_side import COPIES, fitting, world_actions
     from dr3.training.start import Start
 
     start = Start.read(policy)
     runs = Runs(start.run)
-    learned = Policy(runs.members[start.member].method, start.critic, runs.spec.observation_shape)
+    learned = Policy(runs.members[start.member].method, start.critic, runs.spec)
+    learned.check_actions(world_actions(env))
     fit = fitting(env)
     # As many rows as an evaluation gives it, of which one counts: so it acts to the last bit as it did there.
     return lambda observation: fit(learned(np.repeat(np.asarray(observation)[None], COPIES, axis=0)))[0]

@@ -89,7 +89,7 @@ def _fresh(runs: Runs, number: int) -> Any:
 
 def _return(runs: Runs, number: int, critic: Any, evaluator: Evaluator, step: int) -> float:
     member = runs.members[number]
-    policy = Policy(member.method, critic, runs.spec.observation_shape)
+    policy = Policy(member.method, critic, runs.spec)
     outcome = evaluator(policy, seed=member.seed, step=step, discount=member.method.discount)
     return float(outcome["evaluation/return"])
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dr3.data.transitions import DiscreteActions
 from dr3.envs import EmulatedWorld
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ class EmulatedRollouts:
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
         world, count = self.world, self.episodes
         shape = (*world.frame_shape, world.stack)
-        policy.check(shape)
+        policy.check_observations(shape)
+        policy.check_actions(DiscreteActions(world.actions))
         random = np.random.default_rng((seed, step))
         games = world.open(count)
         observations = np.zeros((count, *shape), np.uint8)

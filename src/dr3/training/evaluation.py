@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.envs import (
     Atari,
     CompiledWorld,
@@ -25,10 +26,10 @@ from dr3.envs import (
     spelled_gridworld,
 )
 from dr3.errors import UserError
-from dr3.methods import Method
+from dr3.methods import Method, Spec
 from dr3.training.emulation import EmulatedRollouts
 from dr3.training.rollouts import play
-from dr3.training.side_by_side import play_side_by_side
+from dr3.training.side_by_side import actions_of, play_side_by_side
 
 NORMALISED_SCORE = "evaluation/normalised_score"
 EVALUATION_STREAM = 4  # beside those of the training loop
@@ -40,19 +41,40 @@ class Policy:
 
     method: Method
     critic: Any
-    observation_shape: tuple[int, ...]
+    spec: Spec  # what it was made for: the data's observations and actions
 
     def __call__(self, observations: NDArray[Any]) -> NDArray[Any]:
-        self.check(observations.shape[1:])
+        self.check_observations(observations.shape[1:])
         return np.asarray(_act(self.method, self.critic, observations))
 
-    def check(self, shape: tuple[int, ...]) -> None:
+    def check_observations(self, shape: tuple[int, ...]) -> None:
         """Refuse a world whose observations are not those of the data."""
-        if shape != self.observation_shape:
+        if shape != self.spec.observation_shape:
             raise UserError(
-                f"The data's observations have the shape {self.observation_shape}, those of the world that policies "
-                f"are tried in {shape}; name another env, or none."
+                f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
+                f"policies are tried in {shape}; name another env, or none."
             )
+
+    def check_actions(self, world: DiscreteActions | ContinuousActions) -> None:
+        """Refuse a world that cannot carry out what the policy may do. (It may know fewer actions than the world: data
+        need not hold every one.)
+        """
+        mine = self.spec.action_space
+        if isinstance(mine, DiscreteActions) and isinstance(world, DiscreteActions):
+            fits = mine.count <= world.count
+        else:
+            fits = type(mine) is type(world) and getattr(mine, "size", None) == getattr(world, "size", None)
+        if not fits:
+            raise UserError(
+                f"The data's actions are {_in_words(mine)}, those of the world that policies are tried in "
+                f"{_in_words(world)}; name another env, or none."
+            )
+
+
+def _in_words(space: DiscreteActions | ContinuousActions) -> str:
+    if isinstance(space, DiscreteActions):
+        return f"integers from 0 to {space.count - 1}"
+    return "single numbers" if space.size == 1 else f"vectors of {space.size} numbers"
 
 
 @jax.jit
@@ -76,6 +98,7 @@ class ExactGridworld:
 
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
         world = self.world
+        policy.check_actions(DiscreteActions(world.transitions.shape[1]))
         chosen = np.eye(world.transitions.shape[1])[policy(world.observations)]
         episode = expected_return(world.transitions, world.rewards, chosen, world.start, world.horizon)
         forever = policy_values(world.transitions, world.rewards, chosen, discount)
@@ -98,6 +121,7 @@ class Rollouts:
     episodes: int = 10
 
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
+        policy.check_actions(actions_of(self.env))
         streams = (np.random.SeedSequence((seed, step, episode)) for episode in range(self.episodes))
         seeds = [int(stream.generate_state(1)[0]) for stream in streams]
         episodes = play_side_by_side(self.env, policy, seeds, discount)
@@ -133,7 +157,8 @@ class CompiledRollouts:
     limit: int = 5_000
 
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
-        policy.check(self.world.observation_shape)
+        policy.check_observations(self.world.observation_shape)
+        policy.check_actions(DiscreteActions(self.world.actions))
         key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM), step)
         outcome = play(
             policy.method,
@@ -165,6 +190,8 @@ class CompiledRollouts:
 
 def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episodes: int = 10) -> Evaluator:
     """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what `make_world` knows."""
+    if episodes < 1:
+        raise UserError(f"episodes must be at least 1, not {episodes}.")
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):

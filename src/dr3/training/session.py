@@ -139,7 +139,7 @@ class Training:
         assert self.evaluator is not None
         member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
 
-        policy = Policy(self.traced[number][0], critic, self.spec.observation_shape)
+        policy = Policy(self.traced[number][0], critic, self.spec)
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)
         return {"step": self.step, "member": number, **outcome}
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dr3.cores import available_cores
+from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.envs.worlds import make_world
+from dr3.errors import UserError
 
 if TYPE_CHECKING:
     import gymnasium
@@ -92,9 +95,37 @@ def play_side_by_side(
     return episodes
 
 
-@cache  # a kitchen takes half a second to build, and a run tries its policies in it many times
+class _Kept(threading.local):
+    """Copies of worlds that were made: a kitchen takes half a second to build, and a run tries its policies in it many
+    times. Each thread has its own, because a copy is in one episode at a time.
+    """
+
+    def __init__(self) -> None:
+        self.copies: dict[str, list[gymnasium.Env]] = {}
+
+
+_kept = _Kept()
+
+
 def _worlds(name: str, count: int) -> list[gymnasium.Env]:
-    return [make_world(name) for _ in range(count)]
+    copies = _kept.copies.setdefault(name, [])
+    while len(copies) < count:
+        copies.append(make_world(name))
+    return copies[:count]
+
+
+def actions_of(name: str) -> DiscreteActions | ContinuousActions:
+    """What can be done in a Gymnasium world."""
+    return world_actions(_worlds(name, 1)[0])
+
+
+def world_actions(world: gymnasium.Env) -> DiscreteActions | ContinuousActions:
+    space: Any = world.action_space
+    if hasattr(space, "low"):
+        return ContinuousActions(math.prod(space.shape), float(np.min(space.low)), float(np.max(space.high)))
+    if hasattr(space, "n"):
+        return DiscreteActions(int(space.n))
+    raise UserError(f"Actions of the kind {space} cannot be learned here; integers and vectors of numbers can.")
 
 
 def fitting(world: gymnasium.Env) -> Callable[[NDArray[Any]], Any]:
