@@ -8,7 +8,9 @@ code runs (sizes, switches, names) is part of the pytree's structure, and a chan
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar, get_type_hints
+import math
+from types import NoneType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import jax
 
@@ -26,6 +28,33 @@ def hyperparameters(cls: type[T]) -> type[T]:
     return jax.tree_util.register_dataclass(
         cls, data_fields=leaves, meta_fields=[name for name in names if name not in leaves]
     )
+
+
+def check_choices(settings: Any) -> None:
+    """Refuse a value that is not among those that its field's type lists. (Python does not look at annotations.)"""
+    hints = get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        choices, value = _choices(hints[field.name]), getattr(settings, field.name)
+        if choices and value not in choices:
+            named = ", ".join(map(repr, choices))
+            raise UserError(f"{field.name} must be one of {named}, not {value!r}.")
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """All values of a Literal, or of one that may be None; none of any other type."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    parts = get_args(hint)
+    if NoneType in parts and all(part is NoneType or get_origin(part) is Literal for part in parts):
+        return (*(value for part in parts for value in get_args(part)), None)
+    return ()
+
+
+def within(name: str, value: float, least: float, most: float = math.inf) -> None:
+    """Refuse a setting outside its interval, by name."""
+    if not (least <= value <= most and math.isfinite(value)):
+        interval = f"at least {least}" if most == math.inf else f"between {least} and {most}"
+        raise UserError(f"{name} must be {interval}, not {value}.")
 
 
 def to_json(value: Any) -> dict[str, Any] | None:

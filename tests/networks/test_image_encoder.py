@@ -22,6 +22,17 @@ def test_cogs_encoder_makes_2304_numbers_of_a_picture():
     assert list(encoder.layers()) == ["conv1", "conv2", "conv3"]
 
 
+@pytest.mark.parametrize("hidden", [(64,), (64, 64)])
+def test_no_two_layers_begin_alike(hidden):
+    """Of independent uniform draws no 64 correlate by more than a half."""
+    widths = {"hidden": hidden, "policy_hidden": hidden, "channels": (8, 8)}
+    network = ActorCritic.create((8, 8, 3), 2, **widths, low=-1.0, high=1.0, key=KEY)
+    drawn = [leaf.ravel()[:64] for leaf in jax.tree.leaves(network) if leaf.size >= 64 and jnp.ptp(leaf) > 0]
+    among = np.abs(np.corrcoef(drawn)) - np.eye(len(drawn))
+    assert len(drawn) >= 8
+    assert among.max() < 0.6
+
+
 def test_by_hand():
     """Kernels that see their own pixel only: halving takes the largest, the second layer doubles; bytes are scaled."""
     same = jnp.zeros((3, 3, 1, 1)).at[1, 1].set(1.0)

@@ -18,6 +18,12 @@ def test_forward_by_hand_with_a_relu_after_each_layer():
     np.testing.assert_array_equal(mlp(jnp.array([[1.0, 1.0], [-1.0, 0.0]])), [[3.5], [0.0]])
 
 
+def test_bytes_of_an_image_are_pixels_and_those_of_a_vector_are_numbers():
+    same = MLP((Linear(jnp.eye(2), jnp.zeros(2)),), 2)
+    np.testing.assert_allclose(same(jnp.array([[[[255], [51]]]], jnp.uint8)), [[1.0, 0.2]], rtol=1e-6)
+    np.testing.assert_array_equal(same(jnp.array([[255, 51]], jnp.uint8)), [[255.0, 51.0]])
+
+
 def test_critic_reads_values_from_features_by_hand():
     critic = DiscreteCritic(MLP(LAYERS, 1), Linear(jnp.array([[2.0, -1.0, 0.0]]), jnp.array([0.0, 1.0, 7.0])))
     phi = critic.features(jnp.array([[1.0, 1.0], [-1.0, 0.0]]))

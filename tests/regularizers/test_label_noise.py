@@ -94,6 +94,12 @@ def test_per_action_rows_of_the_last_layer_do_not_meet():
     assert exact(backup(phi, phi_next)) == pytest.approx(float(RAW(backup(phi, phi_next))), rel=1e-5)
 
 
+def test_continuous_actions_have_one_output_and_nothing_to_tell_apart():
+    phi, phi_next, action = [[2.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], [[0.1, 0.2], [0.3, 0.4]]
+    continuous = backup(phi, phi_next, actions=action, next_actions=action)
+    assert dataclasses.replace(RAW, per_action=True)(continuous) == RAW(continuous)
+
+
 def test_repeated_rows_settle():
     twice = backup([[2.0, 0.0], [2.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]])
     nothing: Any = None

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,13 @@ def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path
         ({"steps": 0}, "steps must be at least 1, not 0"),
         ({"metrics_every": 0}, "metrics_every must be at least 1, not 0"),
         ({"chunk": 0}, "chunk must be at least 1, not 0"),
+        ({"seeds": [0.5]}, "A seed is a whole number from 0 to 4294967295, not 0.5"),
+        ({"data_on": "gpu"}, "data_on must be one of 'auto', 'device', 'host', not 'gpu'"),
+        ({"regularizer": dr3.DR3(reduction="avg")}, "reduction must be one of 'mean', 'sum', not 'avg'"),
+        ({"regularizer": dr3.DR3(stop_gradient="both")}, "stop_gradient must be one of 'next', None, not 'both'"),
+        ({"regularizer": dr3.DR3(math.nan)}, "The coefficient of dr3 must be a number, not nan"),
+        ({"regularizer": dr3.LabelNoiseDR3(step_size=0.0)}, r"step_size must be above 0, not 0\.0"),
+        ({"regularizer": dr3.LabelNoiseDR3(rows=-4)}, "rows must be at least 0, not -4"),
         ({"env": "grid16smoothobs"}, r"The data's observations have the shape \(4,\), those of the world"),
         ({"env": "Nowhere-v0"}, "There is no world 'Nowhere-v0'"),
         ({"env": "grid16smoothobs:lava=1"}, "The fraction of lava must be at least 0 and below 1, not 1.0"),
@@ -168,3 +176,17 @@ def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path
 def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):
     with pytest.raises(UserError, match=says):
         run(out=tmp_path / "run", **options)
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (dr3.DQN(error="mae"), "error must be one of 'mse', 'huber', not 'mae'"),
+        (dr3.DQN(network="resnet"), "network must be one of 'auto', 'mlp', 'minatar', 'nature', not 'resnet'"),
+        (dr3.TD(behavior="clone"), "behavior must be one of .*, not 'clone'"),
+        (dr3.DQN(learning_rate=math.inf), "learning_rate must be at least 0, not inf"),
+    ],
+)
+def test_a_method_that_cannot_be_is_refused(logged, tmp_path, method, says):
+    with pytest.raises(UserError, match=says):
+        dr3.train(logged, method, steps=1, out=tmp_path / "run", progress=False)

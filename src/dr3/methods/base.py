@@ -7,7 +7,6 @@ class to `METHODS` in this folder's `__init__`; the contract test then holds it 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,7 +17,6 @@ from jax.flatten_util import ravel_pytree
 from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
-from dr3.errors import UserError
 from dr3.regularizers import GradientRegularizer, Gradients, Regularizer
 
 Info = dict[str, Array]
@@ -117,10 +115,3 @@ def gradients(method: Method, critic: Any, batch: Batch, backup: Backup) -> Grad
 
     of_rows = jax.vmap(of_row)
     return Gradients(of_rows(batch.observations, backup.actions), of_rows(batch.next_observations, backup.next_actions))
-
-
-def within(name: str, value: float, least: float, most: float = math.inf) -> None:
-    """Refuse a setting outside its interval, by name."""
-    if not (least <= value <= most and math.isfinite(value)):
-        interval = f"at least {least}" if most == math.inf else f"between {least} and {most}"
-        raise UserError(f"{name} must be {interval}, not {value}.")

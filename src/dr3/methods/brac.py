@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.data.batch import Batch
-from dr3.hyperparameters import hyperparameters
-from dr3.methods.base import Spec, within
+from dr3.hyperparameters import hyperparameters, within
+from dr3.methods.base import Spec
 from dr3.methods.continuous import ContinuousMethod, Following, Learner, Trained
 from dr3.networks import GaussianPolicy
 from dr3.networks.gaussian_policy import Sample

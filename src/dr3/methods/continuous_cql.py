@@ -13,8 +13,8 @@ from jax.lax import stop_gradient
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
-from dr3.hyperparameters import hyperparameters
-from dr3.methods.base import Info, Spec, within
+from dr3.hyperparameters import hyperparameters, within
+from dr3.methods.base import Info, Spec
 from dr3.methods.blockwise import mean_over_rows
 from dr3.methods.continuous import Following, Learner, Trained
 from dr3.methods.sac import SAC

@@ -10,8 +10,8 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
-from dr3.hyperparameters import hyperparameters
-from dr3.methods.base import Info, within
+from dr3.hyperparameters import hyperparameters, within
+from dr3.methods.base import Info
 from dr3.methods.discrete import Learner
 from dr3.methods.dqn import DQN
 from dr3.networks import Critic, MultiHeadCritic, Trunk

@@ -10,8 +10,8 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
-from dr3.hyperparameters import hyperparameters
-from dr3.methods.base import Info, Spec, within
+from dr3.hyperparameters import hyperparameters, within
+from dr3.methods.base import Info, Spec
 from dr3.methods.continuous import ContinuousMethod, Following, Learner, Trained
 from dr3.networks import ActorCritic, GaussianPolicy
 from dr3.networks.action_critic import States

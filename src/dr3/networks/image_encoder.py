@@ -14,7 +14,9 @@ from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 
 KERNEL = 3
-OF_ENCODER = 1  # which part of a network's key draws its encoder: the dense layers' keys do not depend on it
+# Which part of a network's key draws its encoder. The parts that a split makes are those that fold_in gives for 0, 1,
+# and so on: it must be beyond the number of any dense layer, or two layers would begin with the same weights.
+OF_ENCODER = 1000
 
 
 class ImageEncoder(eqx.Module):

@@ -36,6 +36,8 @@ class MLP(eqx.Module):
 
     def __call__(self, observations: Array) -> Array:
         x = observations.reshape(len(observations), math.prod(observations.shape[1:])).astype(jnp.float32)
+        if observations.dtype == jnp.uint8 and observations.ndim == 4:
+            x = x / 255  # bytes of images are pixels, as in a convolution
         for layer in self.stack:
             x = jax.nn.relu(layer(x))
         return x

@@ -1,6 +1,6 @@
 """Explicit terms on a Backup. A regularizer is a dataclass with a `coefficient`, called on a Backup for its penalty."""
 
-from dr3.regularizers.base import GradientRegularizer, Gradients, Regularizer
+from dr3.regularizers.base import GradientRegularizer, Gradients, Regularizer, check_regularizer
 from dr3.regularizers.dr3 import DR3
 from dr3.regularizers.feature_norm import FeatureNorm
 from dr3.regularizers.label_noise import LabelNoiseDR3
@@ -17,4 +17,5 @@ __all__ = [
     "LabelNoiseDR3",
     "Regularizer",
     "SrankPenalty",
+    "check_regularizer",
 ]

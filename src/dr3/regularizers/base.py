@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jax import Array
 
 from dr3.backup import Backup
+from dr3.errors import UserError
+from dr3.hyperparameters import check_choices
 
 
 @runtime_checkable
@@ -24,6 +28,15 @@ class Regularizer(Protocol):
     def coefficient(self) -> float: ...
 
     def __call__(self, backup: Backup) -> Array: ...
+
+
+def check_regularizer(regularizer: Regularizer) -> None:
+    """Refuse settings that mean nothing. One of a user's own may have a `check()`, and need not be a dataclass."""
+    if not math.isfinite(regularizer.coefficient):
+        raise UserError(f"The coefficient of {regularizer.name} must be a number, not {regularizer.coefficient}.")
+    if dataclasses.is_dataclass(regularizer):
+        check_choices(regularizer)
+    getattr(regularizer, "check", lambda: None)()
 
 
 class Gradients(NamedTuple):

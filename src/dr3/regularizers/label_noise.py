@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import hyperparameters
+from dr3.hyperparameters import hyperparameters, within
 from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps
 from dr3.regularizers.base import Gradients
 
@@ -29,7 +29,8 @@ class LabelNoiseDR3:
 
     Label noise has M = Σ_j g_j g_jᵀ, and then Σ* = JᵀSJ with S (n, n) from the Lyapunov equation in `dr3.lyapunov`:
     nothing of the size of the parameters squared exists. Σ* is a constant: gradients flow through g_i and g'_i alone.
-    Plain DR3 is the same with Σ* = I. Ensembles are averaged after the product.
+    Plain DR3 is the same with Σ* = I. Critics of an ensemble are averaged after the product; with `scope="all"` it is
+    the gradients of their mean that are multiplied, and of two critics the penalty is half as large.
 
     Where I - ηK does not contract, noisy TD wanders off and Σ* does not exist. The sum over the first `steps` steps is
     taken there, and `losses/label_noise_contracts` is 0.
@@ -74,6 +75,13 @@ class LabelNoiseDR3:
     def reaches_next(self) -> bool:
         return self.scope == "last_layer"
 
+    def check(self) -> None:
+        """Refuse settings that mean nothing."""
+        within("steps", self.steps, 1)
+        within("rows", self.rows, 0)
+        if self.step_size is not None and not self.step_size > 0:
+            raise UserError(f"step_size must be above 0, not {self.step_size}.")
+
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar, the mean over the batch as in DR3."""
 
@@ -102,7 +110,8 @@ class LabelNoiseDR3:
         noisy = slice(None, None, -(-len(J) // self.rows) if self.rows else 1)
         constant = stop_gradient(J[noisy])
         same, cross = J @ constant.T, J_next @ constant.T
-        if self.per_action and self.scope == "last_layer":
+        heads = backup.actions.ndim == 1  # one for each action; continuous actions are inputs, and share one output
+        if self.per_action and self.scope == "last_layer" and heads:
             outputs = backup.actions[noisy]
             same = same * (backup.actions[:, None] == outputs)
             cross = cross * (backup.next_actions[:, None] == outputs)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,8 @@ AHEAD = 2
 
 def place_of(data: Transitions, asked: DataOn) -> Literal["device", "host"]:
     """Where the table is while members train on it; "auto" is the device, unless it would take too much of it."""
+    if asked not in get_args(DataOn):
+        raise UserError(f"data_on must be one of {', '.join(map(repr, get_args(DataOn)))}, not {asked!r}.")
     if asked != "auto":
         return asked
     return "device" if data.nbytes <= RESIDENT_SHARE * _device_memory() else "host"

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dr3.errors import UserError
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
 from dr3.notation import spell
-from dr3.regularizers import REGULARIZERS, Regularizer
+from dr3.regularizers import REGULARIZERS, Regularizer, check_regularizer
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,9 @@ def population(
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     for seed in seeds:
         check_seed(seed)
+    for regularizer in regularizers:
+        if regularizer is not None:
+            check_regularizer(regularizer)
     members = [Member(*choice) for choice in itertools.product(methods, regularizers, seeds)]
     if not members:
         raise UserError("A population needs at least one method and one seed.")
@@ -61,7 +66,7 @@ def population(
 
 def check_seed(seed: int) -> None:
     """JAX's keys are made from 32 bits."""
-    if not 0 <= seed < 2**32:
+    if not (isinstance(seed, int | np.integer) and 0 <= seed < 2**32):
         raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
 
 
