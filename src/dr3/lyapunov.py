@@ -42,6 +42,9 @@ def lyapunov_steps(K: Array, eta: float | Array, steps: int | Array, *, noise: A
     return lax.fori_loop(0, steps, step, jnp.zeros_like(K))
 
 
+MOST_DOUBLINGS = 48  # 2⁴⁸ steps: what has not settled by then does not contract in double precision either
+
+
 @jax.jit
 def lyapunov_fixed_point(
     K: Array,
@@ -49,12 +52,11 @@ def lyapunov_fixed_point(
     *,
     noise: Array | None = None,
     support: Array | None = None,
-    max_doublings: int | Array = 48,
 ) -> FixedPoint:
     """The limit of `lyapunov_steps`, in a logarithmic number of products: S_2N = S_N + Aᴺ S_N (Aᴺ)ᵀ with A = I - ηK.
 
     Contraction is decided by the doubling itself: ρ(A)ᴺ <= ||Aᴺ||, so a norm below 1 proves ρ(A) < 1. If the norm
-    explodes or `max_doublings` pass first, `contracts` is False: use `lyapunov_steps` there.
+    explodes or `MOST_DOUBLINGS` pass first, `contracts` is False: use `lyapunov_steps` there.
 
     support: (n, n) orthogonal projector onto Range(J), from `support_of(JJᵀ)`. Needed where samples repeat: then K has
     zero eigenvalues along which S grows for ever although JᵀSJ does not see it.
@@ -72,7 +74,7 @@ def lyapunov_fixed_point(
 
     def unsettled(state: tuple[Array, Array, Array, Array]) -> Array:
         _, _, doublings, norm = state
-        return (norm > jnp.sqrt(epsilon)) & (norm < 1 / epsilon) & (doublings < max_doublings)
+        return (norm > jnp.sqrt(epsilon)) & (norm < 1 / epsilon) & (doublings < MOST_DOUBLINGS)
 
     def double(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         E, S, doublings, _ = state

@@ -64,3 +64,19 @@ def test_no_features_at_all():
     found = spectrum(np.zeros((3, 2)), np.zeros((3, 2)), 0.9)
     assert len(found.eigenvalues) == 0
     assert found.margin == 0
+
+
+def test_no_eigenvalue_has_no_radius():
+    nothing = stability(np.zeros((2, 2)), np.zeros((2, 2)))
+    assert nothing.spectral_radius(0.1) == 0.0
+
+
+def test_whole_numbers_are_numbers():
+    assert stability([[2, 0], [0, 1]], [[2, 0], [0, 1]]).largest_step == pytest.approx(1.0)
+
+
+def test_what_is_not_finite_is_not_stable():
+    broken = stability(np.full((2, 2), np.nan), np.eye(2))
+    assert not broken.condition_one
+    assert np.isnan(broken.margin)
+    assert not broken.contracts(0.1)

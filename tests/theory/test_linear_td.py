@@ -21,6 +21,11 @@ def test_one_feature_by_hand() -> None:
     np.testing.assert_allclose(norms, [1, 1.1, 1.21, 1.331])
 
 
+def test_features_that_are_all_zero_pull_at_nothing() -> None:
+    verdict = judge_features(jnp.zeros((2, 3)), jnp.zeros((2, 3)), 0.9)
+    assert (verdict.co_adaptation, verdict.proposition_applies) == (0.0, False)
+
+
 def test_the_condition_is_not_necessary() -> None:
     """Errata 15: a positive trace with one negative eigenvalue diverges although the proposition is silent."""
     phi, phi_next = jnp.eye(2), jnp.diag(jnp.array([-3.0, 2.0]))

@@ -72,7 +72,7 @@ class Stability:
 
     def spectral_radius(self, eta: float) -> float:
         """max |1 - ηλ| over the nonzero λ."""
-        return float(np.abs(1 - eta * self.eigenvalues).max())
+        return float(np.abs(1 - eta * self.eigenvalues).max(initial=0.0))
 
 
 def stability(same: ArrayLike, K: ArrayLike, *, tolerance: float | None = None) -> Stability:
@@ -83,6 +83,10 @@ def stability(same: ArrayLike, K: ArrayLike, *, tolerance: float | None = None) 
     `tolerance`: directions of JJᵀ below it times the largest count as repeats; n·eps unless given.
     """
     same, K = np.asarray(same), np.asarray(K)
+    if same.dtype.kind != "f":
+        same = same.astype(np.float64)
+    if not (np.isfinite(same).all() and np.isfinite(K).all()):
+        return Stability(np.full(1, np.nan, np.complex128), np.nan, False, 0.0)
     sizes, vectors = np.linalg.eigh(same)
     tolerance = len(same) * float(np.finfo(same.dtype).eps) if tolerance is None else tolerance
     basis = vectors[:, sizes > max(tolerance * sizes[-1], 0.0)]

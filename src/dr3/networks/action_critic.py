@@ -109,9 +109,8 @@ class TwinCritics(eqx.Module):
         *,
         key: Array,
         channels: tuple[int, ...] = (),
-        count: int = 2,
     ) -> TwinCritics:
-        keys = jax.random.split(key, count)
+        keys = jax.random.split(key)
         return cls(tuple(ActionCritic.create(shape, actions, hidden, key=of, channels=channels) for of in keys))
 
     def states(self, observations: Array) -> States:

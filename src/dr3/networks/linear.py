@@ -47,8 +47,9 @@ class Linear(eqx.Module):
         return cls(weight, jnp.full(outputs, 0.1, jnp.float32))
 
     @classmethod
-    def small(cls, inputs: int, outputs: int, *, key: Array, limit: float = 3e-3) -> Linear:
+    def small(cls, inputs: int, outputs: int, *, key: Array) -> Linear:
         """Weights and biases uniform in ± 0.003: the last layers of CQL's public release, which start near 0."""
+        limit = 3e-3
         of_weight, of_bias = jax.random.split(key)
         return cls(
             jax.random.uniform(of_weight, (inputs, outputs), minval=-limit, maxval=limit),

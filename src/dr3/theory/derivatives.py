@@ -1,4 +1,4 @@
-"""J, J', the pseudo-gradient g(θ), the pseudo-Hessian G(θ) and ∇G[v, v] (Eq. 4 and Lemma C.1).
+"""J, J', the pseudo-gradient g(θ), the pseudo-Hessian G(θ) and ∇G[v, v] (Eq. 3 and Lemma C.1).
 
 Products with G and ∇G[v, v] are Jacobian-vector products: nothing d x d exists unless its function is called by name.
 """
@@ -21,7 +21,7 @@ def jacobians(problem: TDProblem, theta: Array) -> tuple[Array, Array]:
 
 @jax.jit
 def pseudo_gradient(problem: TDProblem, theta: Array) -> Array:
-    """g(θ) = Σ_i ∇Q_i e_i (Eq. 4): (d,)."""
+    """g(θ) = Σ_i ∇Q_i e_i (Eq. 3): (d,)."""
     _, pull_back = jax.vjp(problem.values, theta)
     return pull_back(problem.errors(theta))[0]
 

@@ -19,7 +19,7 @@ class Drift(NamedTuple):
     """Mean displacement per step, in the directions where I - ηG does not contract; each (d,)."""
 
     corrected: Array  # -η Π ∇R_TD with the ½ of errata 1: what noisy TD does
-    printed: Array  # the same from Eq. 3 as printed: what it does not do
+    printed: Array  # the same from Eq. 4 as printed: what it does not do
     supervised: Array  # the part of `corrected` from Σ_i ∇²Q_i Σ* g_i
     bootstrap: Array  # the part from -γ Σ_i ∇²Q_i Σ* g'_i
 

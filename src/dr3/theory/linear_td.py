@@ -38,7 +38,7 @@ def judge_features(phi: Array, phi_next: Array, discounts: Array | float) -> Fea
     grams = grams_of(phi, phi_next, discounts)
     norms = float(jnp.trace(grams.same))
     pulls = float(jnp.sum(grams.discounts * grams.dot_products))
-    return FeatureVerdict(pulls / norms, norms - pulls, stability(grams))
+    return FeatureVerdict(pulls / norms if norms else 0.0, norms - pulls, stability(grams))
 
 
 @functools.partial(jax.jit, static_argnames="steps")

@@ -1,4 +1,4 @@
-"""Noise models M of Eq. 4. Under Assumption 2 every M is JᵀCJ with C (n, n): a model here is its C.
+"""Noise models M of Eq. 3. Under Assumption 2 every M is JᵀCJ with C (n, n): a model here is its C.
 
 An M that leaves the span of the ∇Q_i has no Σ*: outside it I - ηG does not contract and the variance grows for ever.
 """
@@ -48,7 +48,7 @@ def given_noise(J: Array, M: Array, *, tolerance: float = 1e-8) -> Array:
 def noise_with_identity_covariance(grams: Grams, eta: float) -> tuple[Array, bool]:
     """The C for which Σ* is the identity on span{∇Q_i}, and whether it is a covariance at all.
 
-    η²C = S - (I - ηK) S (I - ηK)ᵀ with S = (JJᵀ)⁺. The paper interprets Eq. 3 "for M such that Σ*_M = I"; where this C
+    η²C = S - (I - ηK) S (I - ηK)ᵀ with S = (JJᵀ)⁺. The paper interprets Eq. 4 "for M such that Σ*_M = I"; where this C
     has a negative eigenvalue no such M exists.
     """
     S = jnp.linalg.pinv(grams.same, hermitian=True)

@@ -1,4 +1,4 @@
-"""Noisy TD (Eq. 4) and its reference Ornstein-Uhlenbeck process (appendix C.1), thousands of chains at once."""
+"""Noisy TD (Eq. 3) and its reference Ornstein-Uhlenbeck process (appendix C.1), thousands of chains at once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from dr3.theory.problem import TDProblem
 def noisy_td(
     problem: TDProblem, starts: Array, factor: Array, key: Array, *, eta: float, records: int, steps_per_record: int
 ) -> Array:
-    """θ_{k+1} = θ_k - η g(θ_k) + η ε_k with ε_k ~ N(0, FFᵀ) (Eq. 4), from `starts` (chains, d).
+    """θ_{k+1} = θ_k - η g(θ_k) + η ε_k with ε_k ~ N(0, FFᵀ) (Eq. 3), from `starts` (chains, d).
 
     factor: F (d, m); the noise does not move with θ, as in the theorem. Returns all chains after every
     `steps_per_record` steps: (records, chains, d). Chains come in pairs with opposite noise (row i with row
-    i + chains / 2): each is still an exact sample of Eq. 4, and what is odd in the noise cancels from their mean.
+    i + chains / 2): each is still an exact sample of Eq. 3, and what is odd in the noise cancels from their mean.
     """
 
     def advance(thetas: Array, noise: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The implicit regularizer R_TD of Theorem 3.1 (Eq. 3), as printed and as its own derivation requires.
+"""The implicit regularizer R_TD of Theorem 3.1 (Eq. 4), as printed and as its own derivation requires.
 
     printed:    R = Σ_i g_iᵀ Σ* g_i  -  γ Σ_i [[g'_i]]ᵀ Σ* g_i
     corrected:  R = ½ Σ_i g_iᵀ Σ* g_i  -  γ Σ_i [[g'_i]]ᵀ Σ* g_i
@@ -54,7 +54,7 @@ class GradientTerms(NamedTuple):
 
     @property
     def printed(self) -> Array:
-        """The gradient of R_TD as printed in Eq. 3."""
+        """The gradient of R_TD as printed in Eq. 4."""
         return 2 * self.supervised - self.bootstrap
 
 

@@ -1,4 +1,4 @@
-"""Condition (1) of Theorem 3.1, the step-size condition it silently needs, and Definition C.1's alignment."""
+"""Condition (1) of Theorem 3.1, the step-size condition it silently needs, and the alignment of Definition 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def stability(grams: Grams, *, tolerance: float | None = None) -> Stability:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Definition C.1's numbers for (A, B), reported and not judged: |cos| <= ω holds for every pair at ω = 1."""
+    """Definition 1's numbers for (A, B), reported and not judged: |cos| <= ω holds for every pair at ω = 1."""
 
     diagonal: NDArray[np.float64]  # |U_Bᴴ(i) U_A(i)|, paired by decreasing eigenvalue
     norm: float  # ||U_Bᴴ U_A||, the factor the contraction bound really uses; 1 if B is normal

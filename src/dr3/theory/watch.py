@@ -4,7 +4,7 @@ The limits of Theorem 3.1 (Σ* and Π) need every Re λ(K) > 0, which a Q-learni
 two ingredients before their limits: over k steps from a checkpoint, with ν the deviation that noise causes and
 A = I - ηG,
 
-    Σ_{j+1} = A Σ_j Aᵀ + η²M,      E ν_{j+1} = A E ν_j - (η/2) ∇G[Σ_j]      (Lemma C.2 and Eq. 5 to second order)
+    Σ_{j+1} = A Σ_j Aᵀ + η²M,      E ν_{j+1} = A E ν_j - (η/2) ∇G[Σ_j]      (Lemma C.2 and Eq. 6 to second order)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EVERY = 4  # the theory looks at every fourth row: 64 of the 256, which makes th
 def watch(steps: list[int], *, seed: int, window: int = 200, chains: int = 64) -> list[dict[str, Any]]:
     """One row of numbers for each step, in float64. Changes of the mean ∇Q·∇Q' are per step of a window of TD steps.
 
-    The windows are Eq. 4 itself: plain TD on a quarter of the rows with the checkpoint's greedy a', with and without
+    The windows are Eq. 3 itself: plain TD on a quarter of the rows with the checkpoint's greedy a', with and without
     noise, at η = 0.05 / max |λ(K)|.
     """
     method, data, snapshots = q_learning(steps, hidden=(32, 32), batch_size=BATCH, seed=seed)
@@ -104,7 +104,7 @@ def noise_effect(
 
 @functools.partial(jax.jit, static_argnames="steps")
 def noiseless_td(problem: TDProblem, theta: Array, *, eta: float, steps: int) -> Array:
-    """θ after `steps` steps of Eq. 4 without its noise."""
+    """θ after `steps` steps of Eq. 3 without its noise."""
     return lax.fori_loop(0, steps, lambda _, at: at - eta * pseudo_gradient(problem, at), theta)
 
 
