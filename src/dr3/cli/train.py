@@ -32,7 +32,8 @@ class Run:
     """What to train on, how long, and where the run goes."""
 
     data: str
-    """A file (replay.npz:replay=1%), or a gridworld's name (grid16smoothobs:size=1024), with settings."""
+    """A file (replay.npz:replay=1%), a folder of Minari or of DQN-replay files, sample:NAME, or a gridworld's name
+    (grid16smoothobs:size=1024), each with settings. Several are joined by +."""
 
     regularizer: tuple[str, ...] = ("none",)
     """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next). The
