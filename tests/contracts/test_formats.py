@@ -10,7 +10,7 @@ import pytest
 
 import dr3
 from dr3.cli import invoke
-from dr3.data import WRITERS, ContinuousActions, Transitions, assemble, describe, read_dqn_replay, write
+from dr3.data import WRITERS, ContinuousActions, Frames, Transitions, assemble, describe, read_dqn_replay, write
 from dr3.errors import UserError
 
 pytest.importorskip("h5py")
@@ -25,15 +25,19 @@ def table(kind: str) -> Transitions:
     random = np.random.default_rng(0)
     rows = 12
     seen = random.normal(size=(rows + 1, 3)).astype(np.float32)
+    if kind == "pictures":
+        seen = random.integers(1, 256, size=(rows + 1, 4, 5, 2), dtype=np.uint8)
+    following = seen[1:].copy()
+    following[[3, 8]] = 0
     columns = {
         "observations": seen[:-1],
-        "next_observations": np.where(np.isin(np.arange(rows), [3, 8])[:, None], -1, seen[1:]),
+        "next_observations": following,
         "rewards": random.normal(size=rows).astype(np.float32),
         "terminals": np.arange(rows) == 3,
         "timeouts": np.isin(np.arange(rows), [8, 11]),
         "world": np.array("CartPole-v1"),
     }
-    if kind == "discrete":
+    if kind != "continuous":
         columns |= {"actions": random.integers(4, size=rows), "num_actions": np.array(6)}
     else:
         columns |= {"actions": random.uniform(-0.4, 0.4, size=(rows, 2)), "action_low": np.array(-0.5)}
@@ -41,7 +45,7 @@ def table(kind: str) -> Transitions:
     return assemble(columns, source="made up", name="made-up")
 
 
-@pytest.mark.parametrize("kind", ["discrete", "continuous"])
+@pytest.mark.parametrize("kind", ["discrete", "continuous", "pictures"])
 @pytest.mark.parametrize("form", VECTORS)
 def test_a_table_comes_back_as_it_was(form, kind, tmp_path):
     made = table(kind)
@@ -56,6 +60,17 @@ def test_a_table_comes_back_as_it_was(form, kind, tmp_path):
     np.testing.assert_array_equal(back.next_actions[inside], made.next_actions[inside])
     assert describe(back).timeouts == 2
     assert [file.name for file in tmp_path.iterdir()] == [path.name]  # nothing is left beside it
+
+
+@pytest.mark.parametrize("form", VECTORS)
+def test_a_table_of_one_row_comes_back(form, tmp_path):
+    made = table("discrete").rows(slice(3, 4))
+    path = tmp_path / f"out{ENDINGS.get(form, '')}"
+    write(path, made, form=form)
+    back = dr3.load(path)
+    np.testing.assert_array_equal(back.observations, made.observations)
+    np.testing.assert_array_equal(back.next_observations, made.next_observations)
+    assert back.terminals.tolist() == [True]
 
 
 @pytest.mark.parametrize("form", ["minari", "minari-arrow"])
@@ -96,8 +111,9 @@ def replay(last: str) -> Transitions:
     return assemble(columns, source="made up", name="made-up")
 
 
-@pytest.mark.parametrize("last", ["terminals", "timeouts"])
-def test_stacks_of_images_as_a_dqn_replay(last, tmp_path, monkeypatch):
+@pytest.fixture
+def small_files(monkeypatch):
+    """A file of a replay is for a million rows; here 16 will do."""
     import importlib
 
     monkeypatch.setattr(
@@ -105,6 +121,10 @@ def test_stacks_of_images_as_a_dqn_replay(last, tmp_path, monkeypatch):
         "write_dqn_replay",
         lambda folder, **columns: dr3.data.write_dqn_replay(folder, rows_per_file=16, **columns),
     )
+
+
+@pytest.mark.parametrize("last", ["terminals", "timeouts"])
+def test_stacks_of_images_as_a_dqn_replay(last, tmp_path, small_files):
     made = replay(last)
     write(tmp_path / "out", made, form="dqn-replay")
     back = read_dqn_replay(tmp_path / "out")
@@ -123,6 +143,51 @@ def test_what_a_dqn_replay_cannot_keep_is_refused(tmp_path):
         write(tmp_path / "out", cut, form="dqn-replay")
     with pytest.raises(UserError, match="begins with frames"):
         write(tmp_path / "out", replay("terminals").rows(slice(1, None)), form="dqn-replay")
+
+
+def test_a_dqn_replay_has_no_gaps_inside_an_episode(tmp_path):
+    with pytest.raises(UserError, match=r"out: rows 1 and 2 are of one episode but do not follow each other.*\.npz"):
+        write(tmp_path / "out", replay("terminals").rows(np.array([0, 1, 3, 4, 5, 6])), form="dqn-replay")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_episode_of_a_dqn_replay_does_not_stop_without_a_terminal_unless_the_log_does(tmp_path, small_files):
+    made = replay("terminals")
+    with pytest.raises(UserError, match="out: row 1 ends its episode without a terminal"):
+        write(tmp_path / "out", made.rows(np.array([0, 1, 4, 5, 6])), form="dqn-replay")
+    write(tmp_path / "out", made.rows(slice(0, 2)), form="dqn-replay")
+
+
+def test_stacks_that_skip_frames_are_no_dqn_replay(tmp_path):
+    """Every other frame was never stored, though each s' is the next row's s."""
+    made = replay("terminals").rows(slice(0, 2))
+    skipping = [np.zeros((5, 5, 4), np.uint8) for _ in range(3)]
+    for step, stack in enumerate(skipping):
+        stack[..., -2:] = [2 * step, 2 * step + 1]
+    skipping[0][..., -2] = 0
+    skipped = dataclasses.replace(made, observations=np.stack(skipping[:2]), next_observations=np.stack(skipping[1:]))
+    with pytest.raises(UserError, match="out: the s' of row 0 is not its s moved on by one frame"):
+        write(tmp_path / "out", skipped, form="dqn-replay")
+
+
+def test_a_dqn_replay_keeps_the_action_behind_its_last_row(tmp_path, small_files):
+    made = replay("timeouts")
+    assert made.next_actions[-1] == 0
+    cut = made.rows(slice(0, 5))
+    assert cut.next_actions[-1] == 2
+    write(tmp_path / "out", cut, form="dqn-replay")
+    assert read_dqn_replay(tmp_path / "out").next_actions[-1] == 2
+
+
+def test_frames_that_are_whole_stacks_already_are_a_dqn_replay(tmp_path, small_files):
+    made = replay("terminals")
+    rows = np.arange(len(made), dtype=np.int32)
+    store = np.concatenate([made.observations, made.next_observations])
+    whole_stacks = dataclasses.replace(
+        made, observations=Frames(store, rows), next_observations=Frames(store, rows + len(made))
+    )
+    write(tmp_path / "out", whole_stacks, form="dqn-replay")
+    np.testing.assert_array_equal(np.asarray(read_dqn_replay(tmp_path / "out").observations), made.observations)
 
 
 def test_the_command(tmp_path, capsys):
@@ -160,6 +225,9 @@ def test_a_number_that_is_none_is_refused_by_its_row(form, tmp_path):
     write(path, dataclasses.replace(made, rewards=rewards), form=form)
     with pytest.raises(UserError, match="row 5 of 'rewards' is nan"):
         dr3.load(path)
+
+
+STEPS = ("rewards", "terminations", "truncations")
 
 
 def minari_folder(folder, episodes, **metadata):
@@ -227,6 +295,17 @@ def test_a_broken_episode_is_named(tmp_path, changes, words):
     with pytest.raises(UserError, match=r"main_data\.hdf5, episode_1: ") as caught:
         dr3.load(folder)
     assert words in str(caught.value)
+
+
+def test_observations_that_do_not_fit_their_space_are_refused(tmp_path):
+    plain = {"observations": np.zeros((3, 4)), **{name: episode(2, 0)[name] for name in (*STEPS, "actions")}}
+    for number, (shape, words) in enumerate(
+        [([2, 3], r"episode_0: a row of 'observations' has shape \(4,\), .*\(2, 3\)"), (None, "'shape' .* is missing")]
+    ):
+        space = json.dumps({"type": "Box", "dtype": "float64", "shape": shape})
+        folder = minari_folder(tmp_path / str(number), [plain], observation_space=space)
+        with pytest.raises(UserError, match=words):
+            dr3.load(folder)
 
 
 def test_what_is_no_folder_of_minari_is_refused(tmp_path):

@@ -131,3 +131,43 @@ def test_files_that_are_something_else_are_refused(tmp_path) -> None:
         read_cog(path, allow_pickle=True)
     with pytest.raises(UserError, match="no such file"):
         read_cog(tmp_path / "none.npy", allow_pickle=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*is a pickle")
+def test_a_file_without_trajectories_is_refused(tmp_path) -> None:
+    write(tmp_path / "none.npy", [])
+    with pytest.raises(UserError, match=r"none\.npy: it has no trajectories"):
+        read_cog(tmp_path / "none.npy", allow_pickle=True)
+
+
+BROKEN = {
+    "ragged": ({"actions": [[0.0, 0.0], [0.0], [0.0]]}, "the rows of 'actions' are of different lengths"),
+    "narrower": ({"actions": [[0.0]] * STEPS}, r"a row of 'actions' has shape \(1,\), but in trajectory 0 \(8,\)"),
+    "text": ({"actions": [["up"]] * STEPS}, "'actions' holds values of type <U2"),
+    "nothing": ({"rewards": [0.0, None, 0.0]}, "'rewards' holds values of type object"),
+    "two rewards": ({"rewards": [[0.0, 1.0]] * STEPS}, r"'rewards' has shape \(3, 2\)"),
+    "no flag": ({"terminals": [False, False, 2]}, "row 2 of 'terminals' is 2, but it must be true or false"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*is a pickle")
+@pytest.mark.parametrize(("changes", "words"), BROKEN.values(), ids=BROKEN)
+def test_broken_steps_are_refused_by_file_trajectory_and_field(tmp_path, changes, words) -> None:
+    write(tmp_path / "bad.npy", [trajectory(0), trajectory(100) | changes])
+    with pytest.raises(UserError, match=rf"bad\.npy, trajectory 1: {words}"):
+        read_cog(tmp_path / "bad.npy", allow_pickle=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*is a pickle")
+@pytest.mark.parametrize("values", [None, np.array(True), {"image": np.zeros((STEPS, 4, 4, 3), np.uint8)}])
+def test_a_field_that_is_no_list_is_refused(tmp_path, values) -> None:
+    write(tmp_path / "bad.npy", [trajectory(0) | {"terminals": values}])
+    with pytest.raises(UserError, match=r"bad\.npy: the 'terminals' of trajectory 0 are no list"):
+        read_cog(tmp_path / "bad.npy", allow_pickle=True)
+
+
+@pytest.mark.filterwarnings("ignore:.*is a pickle")
+def test_an_image_that_is_no_array_is_refused(tmp_path) -> None:
+    write(tmp_path / "bad.npy", [trajectory(0) | {"observations": [{"image": [[1, 2], [3]]}] * STEPS}])
+    with pytest.raises(UserError, match="step 0 of trajectory 0 has no 'image'"):
+        read_cog(tmp_path / "bad.npy", allow_pickle=True)

@@ -104,6 +104,13 @@ def test_next_observations_are_compared_and_not_read(file):
     assert not table.next_action_known[6]
 
 
+def test_a_file_of_one_row_has_no_next_row_to_compare_with(file):
+    columns = {name: values[5:6] for name, values in COLUMNS.items()}
+    table = read(save(file, columns | {"next_observations": np.ones((1, 2))}))
+    np.testing.assert_array_equal(table.observations, [[10, 11]])
+    assert table.terminals.tolist() == [True]
+
+
 @pytest.mark.parametrize("part", [slice(None), slice(None, None, 3)])
 def test_what_is_written_reads_back_the_same(file, logged, part):
     table = logged.rows(part)

@@ -69,7 +69,7 @@ def test_what_is_written_is_what_an_independent_reader_finds(folder, steps) -> N
 
 
 def test_a_part_is_of_fifty_files_and_not_of_the_short_one_after_them(folder, monkeypatch) -> None:
-    monkeypatch.setattr("dr3.data.dqn_replay.PARTS", 2)
+    monkeypatch.setattr("dr3.data.subsets.PARTS", 2)
     part = read_dqn_replay(folder, part="100%")
     whole = read_dqn_replay(folder)
     assert len(read_dqn_replay(folder, part="first-100%")) == len(part) < len(whole)
@@ -166,6 +166,45 @@ def test_the_first_files_of_fifty(folder, steps) -> None:
     data = read_dqn_replay(folder, part="first-2%")
     # The third episode begins in the last row of the first file: its s' is in the second.
     assert data.actions.tolist() == steps["actions"][:6].tolist()
+
+
+@pytest.mark.parametrize(("part", "count"), [("first-25%", 5), ("first-75%", 15)])
+def test_the_first_rows_end_inside_a_file_where_the_share_does(folder, steps, monkeypatch, part, count) -> None:
+    """Of two files of 16 rows the first 8 are the first episode; 8 of the second reach to the third episode's end."""
+    monkeypatch.setattr("dr3.data.subsets.PARTS", 2)
+    data = read_dqn_replay(folder, part=part)
+    assert data.actions.tolist() == steps["actions"][:count].tolist()
+    assert not data.timeouts.any()
+
+
+def from_step_to_step(rewards, first: int, last: int) -> float:
+    """The return at discount 0.5."""
+    return sum(float(rewards[step]) * 0.5 ** (step - first) for step in range(first, last + 1))
+
+
+def test_the_returns_of_a_part_go_on_behind_its_edge(folder, steps) -> None:
+    data = read_dqn_replay(folder, part="40%", discount=0.5)
+    # Two steps of the first episode, 0 to 4, and two of the third, which goes on to 14.
+    expected = [from_step_to_step(steps["rewards"], *ends) for ends in ((0, 4), (1, 4), (10, 14), (11, 14))]
+    np.testing.assert_allclose(data.returns, expected, rtol=1e-6)
+
+
+def test_the_returns_of_a_part_go_on_over_the_edge_of_a_file(steps, tmp_path) -> None:
+    """Files of 20 rows: the third episode, steps 6 to 14, is in the rows 15 to 23, and the part ends at row 17."""
+    write_dqn_replay(tmp_path / "game", **steps, rows_per_file=20)
+    data = read_dqn_replay(tmp_path / "game", part="90%", discount=0.5)
+    assert data.actions[6:8].tolist() == steps["actions"][6:8].tolist()
+    np.testing.assert_allclose(data.returns[6], from_step_to_step(steps["rewards"], 6, 14), rtol=1e-6)
+
+
+def test_returns_stop_at_a_gap_with_the_last_reward_before_it(steps, tmp_path) -> None:
+    """Row 19 is missing: step 9, in row 18, has no s' and is no transition, but its reward was paid."""
+    write_dqn_replay(tmp_path / "game", **steps, rows_per_file=20)
+    damage(tmp_path / "game", "add_count_ckpt.0.gz", np.array(19))
+    data = read_dqn_replay(tmp_path / "game", discount=0.5)
+    assert data.timeouts[8]
+    assert data.rewards[9] != steps["rewards"][9]
+    np.testing.assert_allclose(data.returns[8], from_step_to_step(steps["rewards"], 8, 9), rtol=1e-6)
 
 
 def test_a_buffer_saved_before_its_last_row_leaves_a_gap(folder, steps) -> None:

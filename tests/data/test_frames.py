@@ -9,7 +9,7 @@ import pytest
 
 from dr3.data import DiscreteActions, Frames, Transitions, describe, read_npz, write_npz
 from dr3.data.batch import Batch
-from dr3.data.frames import compact
+from dr3.data.frames import compact, same_rows
 from dr3.errors import UserError
 from dr3.methods import DQN
 from dr3.training import digest, train
@@ -73,6 +73,15 @@ def test_compacting_keeps_the_rows_and_only_their_frames(boards) -> None:
     assert kept.stored is also.stored
     np.testing.assert_array_equal(kept[:], column[:])
     np.testing.assert_array_equal(also[:], other[:])
+
+
+def test_rows_of_two_columns_are_compared_some_at_a_time(boards, monkeypatch) -> None:
+    monkeypatch.setattr("dr3.data.frames.CHUNK", 2)
+    column = packed(boards, [0, 1, 2, 3, 4])
+    seen = [[0, 4], [1, 1], [2, 3], [3, 0], [4, 4]]
+    mine, its = np.array(seen).T
+    np.testing.assert_array_equal(same_rows(column, mine, boards, its), [False, True, False, False, True])
+    assert same_rows(column, mine[:0], boards, its[:0]).shape == (0,)
 
 
 def test_training_on_shared_frames_is_training_on_plain_arrays(shared, corridor_log, tmp_path) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from dr3.collect import load
 from dr3.data import replay_subset, write_npz
+from dr3.data.subsets import ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 from dr3.errors import UserError
 
@@ -52,6 +53,22 @@ def test_rows_at_an_edge_keep_what_the_replay_knows(replay) -> None:
     inside = part.next_action_known
     np.testing.assert_array_equal(part.next_actions[inside], taken[inside] + 1)
     np.testing.assert_array_equal(part.returns, replay.returns[::20])
+
+
+@pytest.mark.parametrize(
+    ("word", "shares"),
+    [
+        ("1%", [0.01] * 50),
+        ("first-10%", [1.0] * 5),
+        ("first-14%", [1.0] * 7),  # as floats, 0.14 x 50 is 7.000000000000001
+        ("first-1%", [0.5]),
+        ("first-3%", [1.0, 0.5]),
+        ("first-100%", [1.0] * 50),
+        ("first-0.000000000001%", [0.0]),
+    ],
+)
+def test_a_part_says_how_much_of_each_of_50_files_it_is(word, shares) -> None:
+    assert ReplayPart.parse(word).of_files() == shares
 
 
 @pytest.mark.parametrize("word", ["1", "0%", "101%", "last-10%", "first-", "%"])

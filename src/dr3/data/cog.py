@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.assemble import assemble
-from dr3.data.checks import refuse
+from dr3.data.checks import check_booleans, check_numbers, check_vector, refuse
 from dr3.data.frames import Frames
 from dr3.data.transitions import Transitions
 
@@ -60,18 +60,20 @@ def read_cog(path: str | os.PathLike[str], *, discount: float = 0.99, allow_pick
         )
     warnings.warn(f"{source} is a pickle: load it only if you trust where it comes from.", stacklevel=2)
     trajectories = _trajectories(path)
+    if not trajectories:
+        refuse(source, "it has no trajectories, so there is nothing to learn from.")
     for number, trajectory in enumerate(trajectories):
         _check(source, number, trajectory)
     frames, now, following = _frames(source, trajectories)
+    actions, rewards, terminals = _steps(source, trajectories)
     lengths = [len(trajectory["rewards"]) for trajectory in trajectories]
-    terminals = np.concatenate([np.ravel(trajectory["terminals"]) for trajectory in trajectories]).astype(np.bool_)
     last = np.zeros(len(terminals), np.bool_)
     last[np.cumsum(lengths) - 1] = True
     columns = {
         "observations": Frames(frames, now),
         "next_observations": Frames(frames, following),
-        "actions": np.concatenate([np.asarray(one["actions"], np.float32) for one in trajectories]),
-        "rewards": np.concatenate([np.ravel(one["rewards"]) for one in trajectories]).astype(np.float32),
+        "actions": actions,
+        "rewards": rewards,
         "terminals": terminals & last,  # a flag inside a trajectory ended nothing: the script went on
         "timeouts": last & ~terminals,
         "episodes": np.repeat(np.arange(len(lengths)), lengths),
@@ -102,9 +104,37 @@ def _check(source: str, number: int, trajectory: Any) -> None:
     for field in FIELDS:
         if field not in trajectory:
             refuse(source, f"trajectory {number} has no '{field}'; it needs {', '.join(FIELDS)}.")
+        values = trajectory[field]
+        if not isinstance(values, list | tuple | np.ndarray) or getattr(values, "shape", None) == ():
+            refuse(source, f"the '{field}' of trajectory {number} are no list with an entry for each step.")
     lengths = {field: len(trajectory[field]) for field in FIELDS}
     if len(set(lengths.values())) > 1 or 0 in lengths.values():
         refuse(source, f"trajectory {number} has fields of different or no length: {lengths}.")
+
+
+def _steps(
+    source: str, trajectories: list[dict[str, Any]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
+    """Actions, rewards and terminals of all trajectories, one behind the other."""
+    actions, rewards, terminals = [], [], []
+    for number, trajectory in enumerate(trajectories):
+        place, steps = f"{source}, trajectory {number}", len(trajectory["rewards"])
+        plain = {field: _plain(place, field, trajectory[field]) for field in ("actions", "rewards", "terminals")}
+        actions.append(check_numbers(place, "actions", plain["actions"], steps))
+        rewards.append(check_vector(place, "rewards", plain["rewards"], steps))
+        terminals.append(check_booleans(place, "terminals", plain["terminals"], steps))
+        here, there = actions[-1].shape[1:], actions[0].shape[1:]
+        if here != there:
+            refuse(place, f"a row of 'actions' has shape {here}, but in trajectory 0 {there}.")
+    together = np.concatenate(actions).astype(np.float32), np.concatenate(rewards).astype(np.float32)
+    return *together, np.concatenate(terminals)
+
+
+def _plain(place: str, field: str, values: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(list(values))
+    except ValueError:
+        refuse(place, f"the rows of '{field}' are of different lengths.")
 
 
 def _frames(
@@ -128,7 +158,7 @@ def _frames(
 
 
 def _image(source: str, number: int, step: int, observation: Any) -> NDArray[np.uint8]:
-    image = np.asarray(observation["image"] if isinstance(observation, dict) and "image" in observation else None)
-    if image.dtype != np.uint8 or image.ndim != 3:
+    image = observation.get("image") if isinstance(observation, dict) else None
+    if not isinstance(image, np.ndarray) or image.dtype != np.uint8 or image.ndim != 3:
         refuse(source, f"step {step} of trajectory {number} has no 'image' of height x width x 3 bytes.")
     return image

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
 from dr3.data.d4rl import write_d4rl
 from dr3.data.dqn_replay_files import STACK
 from dr3.data.dqn_replay_writer import write_dqn_replay
-from dr3.data.frames import Frames
+from dr3.data.faults import episode_starts, gaps
+from dr3.data.frames import Frames, chunks
 from dr3.data.minari_writing import write_minari
 from dr3.data.npz import write_npz
 from dr3.data.transitions import Transitions
@@ -26,7 +28,8 @@ ENDINGS = {".npz": "npz", ".hdf5": "d4rl", ".h5": "d4rl"}
 def write_replay_folder(path: str | os.PathLike[str], table: Transitions) -> None:
     """Write stacks of images (…, height, width, 4) as DQN-replay files; what that format cannot keep is refused.
 
-    It knows no time-outs (but where the log stops), no gaps, and nothing of the frames before an episode's first.
+    It knows no time-outs (but where the log stops), no gaps, and nothing of the frames before an episode's first. (An
+    a' that is not known where the log stops is written as action 0: there the format has no place for a mask.)
     """
     folder = Path(path)
     source = str(folder)
@@ -35,21 +38,41 @@ def write_replay_folder(path: str | os.PathLike[str], table: Transitions) -> Non
     seen, following = table.observations, table.next_observations
     if seen.ndim != 4 or seen.shape[-1] != STACK or seen.dtype != np.uint8 or table.actions.ndim != 1:
         refuse(source, f"a DQN replay holds stacks of {STACK} uint8 images and discrete actions, which these are not.")
-    if table.timeouts[:-1].any():
-        row = int(np.argmax(table.timeouts))
-        refuse(source, f"row {row} is a time-out, which a DQN replay cannot keep; write .npz or .hdf5 instead.")
-    starts = np.flatnonzero(np.append(True, table.episodes[1:] != table.episodes[:-1]))
+    starts = episode_starts(table)
+    cut = table.timeouts.copy()
+    cut[starts[1:] - 1] |= ~table.terminals[starts[1:] - 1]
+    if cut[:-1].any():
+        row = int(np.argmax(cut))
+        what = "is a time-out" if table.timeouts[row] else "ends its episode without a terminal"
+        refuse(source, f"row {row} {what}, which a DQN replay cannot keep; write .npz or .hdf5 instead.")
+    if len(broken := gaps(table)):
+        refuse(
+            source,
+            f"rows {broken[0]} and {broken[0] + 1} are of one episode but do not follow each other, which a DQN replay "
+            "cannot keep; write .npz or .hdf5 instead.",
+        )
+    if len(jumping := _jumps(table)):
+        refuse(source, f"the s' of row {jumping[0]} is not its s moved on by one frame, so it cannot be kept.")
     if any(np.asarray(seen[row])[..., :-1].any() for row in starts):
         refuse(source, "an episode begins with frames of steps that are not in the table, so they cannot be kept.")
-    images = seen.stored[seen.newest] if isinstance(seen, Frames) else np.asarray(seen)[..., -1]
+    images = seen.stored[seen.newest] if isinstance(seen, Frames) and seen.stack else np.asarray(seen)[..., -1]
     columns: dict[str, Any] = {"frames": images, "actions": table.actions, "rewards": table.rewards}
     columns["terminals"] = table.terminals
     if not table.terminals[-1]:  # one more row, for the last s'
-        more = {"frames": np.asarray(following[-1:])[..., -1]}
+        more = {"frames": following[-1:][..., -1], "actions": table.next_actions[-1:]}
         columns = {
             name: np.append(one, more.get(name, np.zeros(1, one.dtype)), axis=0) for name, one in columns.items()
         }
     write_dqn_replay(folder, **columns)
+
+
+def _jumps(table: Transitions) -> NDArray[np.intp]:
+    """Rows that go on, but whose s' is not s without its oldest frame and with a new one."""
+    slides = [
+        (now[..., 1:] == then[..., :-1]).all(axis=(1, 2, 3))
+        for now, then in zip(chunks(table.observations), chunks(table.next_observations), strict=True)
+    ]
+    return np.flatnonzero(~np.concatenate(slides) & ~table.terminals)
 
 
 WRITERS: dict[str, Callable[[str | os.PathLike[str], Transitions], None]] = {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, check_booleans, check_numbers, refuse
 from dr3.data.columns import columns_of, first_bytes, written_whole
+from dr3.data.frames import same_rows
 from dr3.data.transitions import Transitions
 from dr3.envs.tasks import Task, find_task
 from dr3.errors import UserError
@@ -129,8 +130,8 @@ def _unmarked_cuts(now: Values, following: Values, ends: NDArray[np.bool_]) -> N
     """Rows whose logged s' is not the next row's observation, though nothing ends there."""
     if now.shape != following.shape:
         return np.ones(len(now), np.bool_)  # to be refused with the shapes
-    differs = (following[:-1] != now[1:]).reshape(len(now) - 1, -1).any(axis=1)
-    return np.append(differs, False) & ~ends
+    rows = np.arange(len(now) - 1)
+    return np.append(~same_rows(following, rows, now, rows + 1), False) & ~ends
 
 
 def counted_timeouts(terminals: NDArray[np.bool_], limit: int) -> NDArray[np.bool_]:

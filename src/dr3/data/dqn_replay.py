@@ -1,8 +1,8 @@
 """The DQN-replay format as a table: what an online Atari agent saw, frame by frame.
 
-Row t of the files is (frame o_t, a_t, r_t, terminal_t), and the next frame is row t + 1. Before an episode come
-stack - 1 rows of zeros, so that a stack of frames never needs an exception. Frames are unpacked once into a cache and
-mapped into memory from then on; each is there once, and stacks are put together when rows are drawn.
+Row t of the files is (frame o_t, a_t, r_t, terminal_t), and the next frame is row t + 1. Before an episode come three
+rows of zeros, so that a stack of four frames never needs an exception. Frames are unpacked once into a cache and mapped
+into memory from then on; each is there once, and stacks are put together when rows are drawn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dr3.data.dqn_replay_files import (
     read_checkpoint,
 )
 from dr3.data.frames import Frames
-from dr3.data.subsets import PARTS, ReplayPart
+from dr3.data.subsets import ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 from dr3.envs import ATARI
 
@@ -41,37 +41,35 @@ def read_dqn_replay(
     part: str | None = None,
     num_actions: int | None = None,
     discount: float = 0.99,
-    stack: int = STACK,
     cache: str | os.PathLike[str] | None = None,
 ) -> Transitions:
     """The table of a folder of checkpoints, or of a `part` of it: "1%", "5%" or "first-10%", as the paper's data.
 
-    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole. Of fewer files
-    it is those that are there. Only what is asked for is unpacked, into `cache` (by default a hidden folder beside the
-    files).
+    "1%" is the first hundredth of the rows of each of fifty files; "first-10%" is five of them, whole, and "first-1%"
+    half of the first. Of fewer files it is those that are there. Only what is asked for is unpacked, into `cache` (by
+    default a hidden folder beside the files).
 
     The format says neither which game it is nor how many actions that has. A folder inside one that is named after a
     game of the paper (Pong/1/replay_logs, as the public replays) is taken to be of it; else `num_actions` says how many
     there are, or the largest one that was taken.
 
-    A row is a transition if none of the stack - 1 rows before it is a terminal (it would be padding), they are all
-    there, and so is the row of its s'. Where rows are left out, an episode is cut: its last transition is a time-out.
+    A row is a transition if none of the three rows before it is a terminal (it would be padding), they are all there,
+    and so is the row of its s'. Where rows are left out, an episode is cut: its last transition is a time-out. Its
+    return is the whole one all the same, as far as the files that are read hold the rewards.
     """
     folder = Path(folder)
     if not folder.is_dir():
         refuse(str(folder), "there is no such folder.")
     # A part is of the whole replay: without its first files the fiftieth would be another one.
     numbers = checkpoint_numbers(folder, from_the_start=part is not None)
-    chosen = ReplayPart(1.0, first=True) if part is None else ReplayPart.parse(part)
-    if part is not None:  # most public replays have a 51st file, a short one, of which no part knows
-        numbers = numbers[: max(1, round(chosen.share * PARTS)) if chosen.first else PARTS]
-    whole = [read_checkpoint(folder, number) for number in numbers]
+    shares = [1.0] * len(numbers) if part is None else ReplayPart.parse(part).of_files()[: len(numbers)]
+    whole = [read_checkpoint(folder, number) for number in numbers[: len(shares)]]
     check_in_time(folder, whole)
-    files = whole if chosen.first else [file.beginning(max(1, round(chosen.share * len(file)))) for file in whole]
+    files = [file.beginning(max(1, round(share * len(file)))) for file, share in zip(whole, shares, strict=True)]
     frames = mapped_frames(folder, whole, files, Path(cache) if cache is not None else folder / CACHE)
 
     terminals = np.concatenate([file.terminals for file in files]).astype(np.bool_)
-    rows = transition_rows(terminals, _gaps(files), stack)
+    rows = transition_rows(terminals, _gaps(files))
     if len(rows) == 0:
         refuse(str(folder), "none of its rows has a whole stack of frames and a next frame.")
     actions = np.concatenate([file.actions for file in files])
@@ -88,16 +86,16 @@ def read_dqn_replay(
     episodes = np.cumsum(np.append(0, (np.diff(rows) != 1) | ended[:-1])).astype(np.int32)
     last = np.append(episodes[1:] != episodes[:-1], True)
     return Transitions(
-        observations=Frames(frames, rows.astype(np.int32), stack=stack),
+        observations=Frames(frames, rows.astype(np.int32), stack=STACK),
         actions=actions[rows],
         rewards=rewards,
-        next_observations=Frames(frames, following.astype(np.int32), stack=stack),
+        next_observations=Frames(frames, following.astype(np.int32), stack=STACK),
         terminals=ended,
         timeouts=last & ~ended,
         # The row of s' is there, and with it the action that was taken.
         next_actions=np.where(ended, 0, actions[following]).astype(np.int32),
         next_action_known=~ended,
-        returns=monte_carlo_returns(rewards, episodes, discount),
+        returns=_returns(whole, files, discount)[rows],
         episodes=episodes,
         action_space=space,
         returns_discount=discount,
@@ -114,11 +112,27 @@ def _name(folder: Path) -> str:
     return "-".join(names[-2:]) if names[-1].isdigit() else names[-1]
 
 
-def transition_rows(terminals: NDArray[np.bool_], gaps: NDArray[np.bool_], stack: int) -> NDArray[np.intp]:
+def _returns(whole: list[Checkpoint], taken: list[Checkpoint], discount: float) -> NDArray[np.float32]:
+    """Of every row that is taken of the files: to the end of its episode, or to where the files have a gap."""
+    rewards, ends = np.concatenate([file.rewards for file in whole]), _gaps(whole)
+    ends |= np.concatenate([file.terminals for file in whole]) == 1
+    episodes = np.cumsum(ends, dtype=np.int32) - ends  # an end is a row of the episode that it ends
+    starts = np.cumsum([0, *(len(file) for file in whole[:-1])])
+    rows = np.concatenate([start + np.arange(len(file)) for start, file in zip(starts, taken, strict=True)])
+    # Of fifty million rows, a hundredth needs few others.
+    looked_at = np.zeros(episodes[-1] + 1, np.bool_)
+    looked_at[episodes[rows]] = True
+    needed = looked_at[episodes]
+    returns = np.zeros(len(rewards), np.float32)
+    returns[needed] = monte_carlo_returns(rewards[needed], episodes[needed], discount)
+    return returns[rows]
+
+
+def transition_rows(terminals: NDArray[np.bool_], gaps: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Which rows are transitions. `gaps` marks a row that is not followed by the one that came after it in time."""
     ends = terminals | gaps
     blocked = np.zeros(len(ends), np.bool_)
-    for back in range(1, stack):
+    for back in range(1, STACK):
         blocked[:back] = True
         blocked[back:] |= ends[:-back]
     return np.flatnonzero(~blocked & (terminals | ~gaps))

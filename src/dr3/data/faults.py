@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.frames import CHUNK, Observations, chunks
+from dr3.data.frames import CHUNK, chunks, same_rows
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 
 DUPLICATE_SHARE = 0.01
@@ -102,7 +102,7 @@ def _boundaries(table: Transitions) -> Iterator[str]:
     ends = starts - 1
     open_ended = ~table.terminals[ends]
     starts, ends = starts[open_ended], ends[open_ended]
-    crossing = ends[_same_rows(table.next_observations, ends, table.observations, starts)]
+    crossing = ends[same_rows(table.next_observations, ends, table.observations, starts)]
     if len(crossing) and len(crossing) >= BOUNDARY_SHARE * len(ends):
         yield (
             f"In {len(crossing)} of {len(ends)} episodes that do not end in a terminal the last next observation is "
@@ -114,8 +114,8 @@ def _returns(table: Transitions) -> Iterator[str]:
     """At terminals, and between neighbouring rows unless some row of an episode is missing, as in a subset."""
     expected = table.rewards.astype(np.float64)
     checkable = table.terminals.copy()
-    within = np.flatnonzero(table.episodes[1:] == table.episodes[:-1])
-    if _same_rows(table.next_observations, within, table.observations, within + 1).all():
+    if len(gaps(table)) == 0:
+        within = _not_last(table)
         checkable[within] = True
         expected[within] += table.returns_discount * table.returns[within + 1]
     off = checkable & (np.abs(table.returns - expected) > RETURN_TOLERANCE * np.abs(table.returns).max())
@@ -144,13 +144,12 @@ def episode_starts(table: Transitions) -> NDArray[np.intp]:
     return np.flatnonzero(np.append(True, table.episodes[1:] != table.episodes[:-1]))
 
 
-def _same_rows(
-    one: Observations, rows: NDArray[np.intp], other: Observations, others: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Row by row; some at a time, so that a long column of images is never in memory as a whole."""
-    same = np.ones(len(rows), np.bool_)
-    for start in range(0, len(rows), CHUNK):
-        part = slice(start, start + CHUNK)
-        left, right = one[rows[part]], other[others[part]]
-        same[part] = (left == right).all(axis=tuple(range(1, left.ndim)))
-    return same
+def gaps(table: Transitions) -> NDArray[np.intp]:
+    """Rows that their episode goes on behind, but not from their s': what came between is not in the table."""
+    within = _not_last(table)
+    return within[~same_rows(table.next_observations, within, table.observations, within + 1)]
+
+
+def _not_last(table: Transitions) -> NDArray[np.intp]:
+    """Rows that are followed by one of their own episode."""
+    return np.flatnonzero(table.episodes[1:] == table.episodes[:-1])

@@ -97,6 +97,18 @@ def compact(*columns: Frames) -> list[Frames]:
     ]
 
 
+def same_rows(
+    one: Observations, rows: NDArray[np.intp], other: Observations, others: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Whether row `rows[i]` of one column is row `others[i]` of the other: (n,), some rows at a time."""
+    same = np.ones(len(rows), np.bool_)
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        left, right = one[rows[part]], other[others[part]]
+        same[part] = (left == right).all(axis=tuple(range(1, left.ndim)))
+    return same
+
+
 def chunks(column: Observations) -> Iterator[NDArray[Any]]:
     """The rows as plain arrays, some at a time."""
     for start in range(0, len(column), CHUNK):

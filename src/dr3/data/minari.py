@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
       row has its own s', for an episode's last observation is stored too.
     - Observations with parts become one vector by the rule of `dr3.envs.flatten`: keys in alphabetical order, so
       achieved_goal, desired_goal, observation. Actions with parts are refused.
+    - Pictures stored unrolled get back the shape of the observation space.
     - The bounds of the actions are those of the action space; where each dimension has its own, the widest.
     - The world is the environment that the folder names, with its arguments if it has any.
     """
@@ -32,7 +34,8 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
     if not is_minari(folder):
         refuse(str(folder), "there is no Minari data set in it (data/metadata.json).")
     metadata = read_metadata(folder)
-    episodes = [_checked(episode) for episode in episodes_of(folder, metadata) if len(episode.rewards)]
+    shape = _shape(metadata.get("observation_space"), str(folder / "data" / METADATA))
+    episodes = [_checked(episode, shape) for episode in episodes_of(folder, metadata) if len(episode.rewards)]
     if not episodes:
         refuse(str(folder), "it has no episode with a step, so there is nothing to learn from.")
     _check_alike(episodes)
@@ -56,8 +59,18 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
     return assemble(columns, source=str(folder), name=name, discount=discount)
 
 
-def _checked(episode: Episode) -> Episode:
-    """With plain arrays, and the same number of steps in every column."""
+def _shape(space: Any, source: str) -> tuple[int, ...] | None:
+    """Of one observation, where it has no parts: Arrow and Parquet store pictures unrolled."""
+    if not isinstance(space, dict) or space.get("type") != "Box":
+        return None
+    shape = space.get("shape")
+    if not isinstance(shape, list) or not all(isinstance(size, int) and size > 0 for size in shape):
+        refuse(source, "the 'shape' of its 'observation_space' is missing, or is no list of whole numbers above 0.")
+    return tuple(shape)
+
+
+def _checked(episode: Episode, shape: tuple[int, ...] | None) -> Episode:
+    """With plain arrays, observations in their shape, and the same number of steps in every column."""
     if len(leaves(episode.actions)) != 1 or isinstance(episode.actions, dict | tuple):
         refuse(episode.source, "its actions have parts; only a vector or a number can be read.")
     steps = len(episode.rewards)
@@ -74,6 +87,13 @@ def _checked(episode: Episode) -> Episode:
         if len(getattr(episode, field)) != steps:
             refuse(episode.source, f"'{field}' has {len(getattr(episode, field))} rows, but 'rewards' has {steps}.")
     seen = flatten(episode.observations, rows=steps + 1)
+    if shape is not None:
+        if seen[0].size != math.prod(shape):
+            refuse(
+                episode.source,
+                f"a row of 'observations' has shape {seen.shape[1:]}, but the metadata's 'observation_space' {shape}.",
+            )
+        seen = seen.reshape(steps + 1, *shape)
     return episode._replace(observations=seen[:, None] if seen.ndim == 1 else seen)
 
 

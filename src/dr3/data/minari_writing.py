@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import numpy as np
 
 from dr3.data.checks import Values, refuse
 from dr3.data.d4rl import hdf5
+from dr3.data.faults import episode_starts, gaps
 from dr3.data.minari import OURS
 from dr3.data.minari_files import FORMATS, MAIN, METADATA, Episode, arrow
 from dr3.data.transitions import DiscreteActions, Transitions
@@ -51,23 +53,18 @@ def write_minari(path: str | os.PathLike[str], transitions: Transitions, *, form
 
 
 def _episodes(table: Transitions, source: str) -> list[Episode]:
-    last = np.append(table.episodes[1:] != table.episodes[:-1], True)
-    observations, following = np.asarray(table.observations), np.asarray(table.next_observations)
-    broken = ~last[:-1] & (observations[1:] != following[:-1]).reshape(len(table) - 1, -1).any(axis=1)
-    if broken.any():
-        row = int(np.argmax(broken))
+    if len(broken := gaps(table)):
         refuse(
             source,
-            f"rows {row} and {row + 1} are of one episode but do not follow each other, and Minari keeps whole "
-            "episodes; write .npz or .hdf5 instead.",
+            f"rows {broken[0]} and {broken[0] + 1} are of one episode but do not follow each other, and Minari keeps "
+            "whole episodes; write .npz or .hdf5 instead.",
         )
-    found, first = [], 0
-    for end in np.flatnonzero(last) + 1:
+    found = []
+    for first, end in itertools.pairwise([*episode_starts(table), len(table)]):
         rows = slice(first, end)
-        seen = np.concatenate([observations[rows], following[end - 1 : end]])
+        seen = np.concatenate([table.observations[rows], table.next_observations[end - 1 : end]])
         flags = table.rewards[rows], table.terminals[rows], table.timeouts[rows]
         found.append(Episode(f"episode_{len(found)}", seen, table.actions[rows], *flags))
-        first = end
     return found
 
 

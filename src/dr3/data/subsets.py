@@ -36,6 +36,13 @@ class ReplayPart:
             )
         return cls(share, first=found[1] is not None)
 
+    def of_files(self) -> list[float]:
+        """How much of each file, from the first on. (Most public replays have a 51st, which belongs to no part.)"""
+        if not self.first:
+            return [self.share] * PARTS
+        whole, rest = divmod(round(self.share * PARTS, 9), 1)  # as a float, 14 % of 50 is more than 7
+        return [1.0] * int(whole) + ([rest] if rest or not whole else [])
+
 
 def replay_subset(data: Transitions, part: str) -> Transitions:
     """The rows of `part` ("1%", "5%", "first-10%") of a replay whose rows are in the order of time.

@@ -12,7 +12,8 @@ import optax
 from jax import Array
 from numpy.typing import NDArray
 
-from dr3.data.frames import chunks
+from dr3.data.batch import Batch
+from dr3.data.frames import CHUNK, Frames, chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.networks import DiscreteCritic, trunk_for
 from dr3.optimization import Adam
@@ -46,8 +47,7 @@ def clone_behavior(
     if len(held_out) == 0:
         held_out = kept
     policy = _fit(
-        jnp.asarray(data.observations),
-        jnp.asarray(data.actions, jnp.int32),
+        Batch.of(data),
         jnp.asarray(kept),
         jnp.asarray(held_out),
         jax.random.key(seed),
@@ -64,8 +64,7 @@ def clone_behavior(
 
 @partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size"))
 def _fit(
-    observations: Array,
-    actions: Array,
+    table: Batch,
     kept: Array,
     held_out: Array,
     key: Array,
@@ -79,13 +78,24 @@ def _fit(
 ) -> DiscreteCritic:
     """The policy that the held-out rows like best, of those at the end of each round."""
     of_trunk, of_head, of_batches = jax.random.split(key, 3)
-    trunk = trunk_for("auto", observations.shape[1:], hidden, key=of_trunk)
+    trunk = trunk_for("auto", table.observations.shape[1:], hidden, key=of_trunk)
     policy = DiscreteCritic.create(trunk, action_count, key=of_head)
     optimizer = Adam(learning_rate)
 
+    def errors(policy: DiscreteCritic, rows: Array) -> Array:
+        batch = table.take(rows)
+        logits = policy.values(policy.features(batch.observations))
+        return optax.softmax_cross_entropy_with_integer_labels(logits, batch.actions)
+
     def error(policy: DiscreteCritic, rows: Array) -> Array:
-        logits = policy.values(policy.features(observations[rows]))
-        return optax.softmax_cross_entropy_with_integer_labels(logits, actions[rows]).mean()
+        return errors(policy, rows).mean()
+
+    def held_out_error(policy: DiscreteCritic) -> Array:
+        if not isinstance(table.observations, Frames):  # in parts, the last bit of the sum could be another one
+            return error(policy, held_out)
+        together = min(CHUNK, len(held_out))
+        filled = jnp.pad(held_out, (0, -len(held_out) % together)).reshape(-1, together)
+        return jax.lax.map(partial(errors, policy), filled).ravel()[: len(held_out)].mean()
 
     def step(number: Array, state: tuple[DiscreteCritic, optax.OptState]) -> tuple[DiscreteCritic, optax.OptState]:
         policy, memory = state
@@ -96,7 +106,7 @@ def _fit(
         policy, memory, best = carry
         first = number * steps_per_round
         policy, memory = jax.lax.fori_loop(first, first + steps_per_round, step, (policy, memory))
-        now = Clone(policy, error(policy, held_out))
+        now = Clone(policy, held_out_error(policy))
         best = jax.tree.map(lambda new, old: jnp.where(now.error < best.error, new, old), now, best)
         return policy, memory, best
 

@@ -6,12 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
+from dr3.data.faults import episode_starts, gaps
 from dr3.data.transitions import Transitions, monte_carlo_returns
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
@@ -19,19 +21,21 @@ from dr3.methods.base import Info
 from dr3.methods.discrete import DiscreteMethod, Learner, chosen
 from dr3.networks import Critic
 
+UNLOGGED = -1  # in the place of an a': no action, and so none that a is equal to
+
 
 @hyperparameters
 @dataclass(frozen=True)
 class Supervised(DiscreteMethod):
     """Supervised regression: targets are the logged Monte-Carlo returns.
 
-    Its Backup ties (s, a) to the logged (s', a'), for instruments to look at.
+    Its Backup ties (s, a) to the logged (s', a'), for instruments to look at; where a' was not logged, to no action.
     """
 
     name: ClassVar[str] = "supervised"
 
     def prepare(self, data: Transitions) -> Transitions:
-        """Returns at this method's own discount."""
+        """Returns at this method's own discount, and a mark where a' was not logged."""
         data = super().prepare(data)
         if data.returns_discount != self.discount:
             if not _whole_episodes(data):
@@ -41,6 +45,11 @@ class Supervised(DiscreteMethod):
                 )
             returns = monte_carlo_returns(data.rewards, data.episodes, self.discount)
             data = dataclasses.replace(data, returns=returns, returns_discount=self.discount)
+        unlogged = ~(data.next_action_known | data.terminals)
+        if unlogged.any():
+            data = dataclasses.replace(
+                data, next_actions=np.where(unlogged, UNLOGGED, data.next_actions.astype(np.int32))
+            )
         return data
 
     def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
@@ -51,7 +60,7 @@ class Supervised(DiscreteMethod):
             phi=phi,
             phi_next=phi_next,
             values=values,
-            next_values=chosen(critic.values(phi_next), batch.next_actions),
+            next_values=_if_logged(critic.values(phi_next), batch.next_actions),
             targets=batch.returns,
             bootstraps=1 - batch.terminals,
             discounts=jnp.zeros_like(batch.terminals),
@@ -61,10 +70,20 @@ class Supervised(DiscreteMethod):
         )
         return regression, (backup, {"losses/regression": regression})
 
+    def values(self, critic: Critic, observations: Array, actions: Array) -> Array:
+        return _if_logged(critic.values(critic.features(observations)), actions)
+
+
+def _if_logged(values: Array, actions: Array) -> Array:
+    """The entries of (n, A) that (n,) actions point at; for an unlogged one that of action 0, without a gradient."""
+    found = chosen(values, jnp.maximum(actions, 0))
+    return jnp.where(actions == UNLOGGED, jax.lax.stop_gradient(found), found)
+
 
 def _whole_episodes(data: Transitions) -> bool:
     """Whether every episode is there to its end, each row followed by the one it led to."""
-    goes_on = data.episodes[:-1] == data.episodes[1:]
-    led_to = (data.next_observations[:-1] == data.observations[1:]).reshape(len(goes_on), -1).all(axis=1)
-    ended = data.terminals | data.timeouts
-    return bool((led_to | ~goes_on).all() and ended[~np.append(goes_on, False)].all())
+    ends = np.append(episode_starts(data)[1:], len(data)) - 1
+    # Behind a time-out there may have been one more row, without an s': its reward is in the returns alone, and at
+    # discount 0 not even there.
+    all_there = data.timeouts & (data.returns == data.rewards) & (data.returns_discount > 0)
+    return bool((data.terminals | all_there)[ends].all() and len(gaps(data)) == 0)
