@@ -70,6 +70,7 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     if not 0 <= discount <= 1:
         raise UserError(f"The discount of the returns must be between 0 and 1, not {discount}.")
     check_names(columns, source)
+    columns = {key: _array(value, key, source) for key, value in columns.items()}
     observations = _observations(columns, "observations", source)
     rows = len(observations)
     rewards = check_vector(source, "rewards", columns["rewards"], rows).astype(np.float32)
@@ -121,6 +122,16 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
 def plain_name(name: str) -> str:
     """A table's name as a part of a folder's name, which it becomes: one that leads elsewhere (../x) must not."""
     return re.sub(r"[/\\\x00-\x1f]+", "-", name)
+
+
+def _array(value: Any, field: str, source: str) -> Any:
+    """What is not an array yet as one: lists, and the arrays of other libraries."""
+    if isinstance(value, Frames | np.ndarray | np.generic | str):
+        return value
+    try:
+        return np.asarray(value)
+    except ValueError:
+        refuse(source, f"'{field}' has rows of different shapes; each step needs a row of the same shape.")
 
 
 def check_names(names: Collection[str], source: str) -> None:
