@@ -7,7 +7,7 @@ import pytest
 
 from dr3.cli import paper, stats
 from dr3.errors import UserError
-from dr3.stats import Result, write_results
+from dr3.stats import Result, read_results, write_results
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_stats_on_a_narrow_screen_cuts_no_number_and_no_name(
     text = capsys.readouterr().out
     rows = [line.split() for line in text.splitlines()]
     assert ["atari/Breakout@1%", "CQL", "20.9", "±", "1.0", "(3)", "21.8", "±", "3.7"] in rows
-    assert ["CQL+DR3", "43.0", "±", "1.0", "(3)", "–"] in rows
+    assert ["CQL+DR3", "43.0", "±", "1.00", "(3)", "–"] in rows
     assert "…" not in text
 
 
@@ -70,6 +70,42 @@ def test_stats_says_what_is_missing(results: Path, capsys: pytest.CaptureFixture
     assert "Missing: CQL+DR3, minatar/breakout@1%, seed 2" in capsys.readouterr().out
     with pytest.raises(UserError, match="no algorithm named 'BC'"):
         stats.main([str(results), "--missing", "ignore", "--baseline", "BC"])
+
+
+def test_stats_of_one_run_per_task_give_no_interval_and_no_verdict(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_results(results, [row for row in read_results(results) if row.seed == 0])
+    assert stats.main([str(results), "--only", "atari/", "--replicates", "50"]) == 0
+    text = capsys.readouterr().out
+    rows = [line.split() for line in text.splitlines()]
+    # (22 - 1.3) / 103.6 = 20.0 %, (42 - 1.3) / 103.6 = 39.3 %; 20 / 103.6 = 19.3 % between them
+    assert ["CQL", *(["20.0", "(–)"] * 3), "80.0", "(–)"] in rows
+    assert ["CQL+DR3", "over", "CQL", "1.00", "(–)", "19.3", "(–)", "–"] in rows
+    assert "significant" not in text
+    assert "because a task has a single run" in text
+
+
+def test_stats_of_small_raw_returns_have_three_digits_and_no_optimality_gap(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_results(results, [Result("DQN", "grid16", seed, 1, (value,)) for seed, value in enumerate((0.0123, 0.0145))])
+    assert stats.main([str(results), "--replicates", "200"]) == 0
+    text = capsys.readouterr().out
+    rows = [line.split() for line in text.splitlines()]
+    # 0.0134 on average; the deviation is 0.0022 / sqrt(2)
+    assert ["grid16", "0.0134", "±", "0.00156", "(2)"] in rows
+    assert ["DQN", *(["0.0134", "(0.0123,", "0.0145)"] * 3)] in rows
+    assert "They have no optimality gap" in text
+    assert "100" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0.00"), (0.5, "0.500"), (-43.21, "-43.2"), (100.4, "100"), (999.7, "1000"), (12345.6, "12346")],
+)
+def test_raw_returns_are_written_without_an_exponent(value: float, text: str) -> None:
+    assert stats._three_digits(value) == text
 
 
 def test_stats_of_some_of_the_tasks(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,9 @@ def test_numbers_of_the_paper() -> None:
         ("halfcheetah-medium-v2", 12135.0, 100.0),
         ("d4rl/hopper-full-replay-v2", -20.272305, 0.0),
         ("antmaze-umaze-v2", 0.5, 50.0),
+        ("hopper_medium-v2", 3234.3, 100.0),
+        ("D4RL/hopper/medium-v2", 3234.3, 100.0),
+        ("antmaze-umaze-v3", 0.5, 50.0),
         ("kitchen-mixed-v0", 1.0, 25.0),
     ],
 )

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
+from dr3.cli.compare import _returns
 from dr3.errors import UserError
 from dr3.methods import DQN
 from dr3.regularizers import DR3, FeatureNorm
-from dr3.reports.compare import as_json, compare, panels
+from dr3.reports.compare import Side, as_json, compare, last_median, panels, score
 from dr3.training import Runs, train
 
 
@@ -69,6 +70,31 @@ def test_instruments_are_medians_at_the_end(by_hand):
     dr3 = compare(by_hand, replicates=10)[1]
     assert dr3.measured["dot product"] == np.median(by_hand.metrics["features/dot_product"][2:4, -1])
     assert set(dr3.measured) == {"dot product", "cosine", "srank", "mean Q"}
+
+
+def test_a_single_seed_has_a_gain_without_limits_and_no_probability():
+    found: Any = score(np.array([[2.0]]), np.array([[1.5]]), paired=True, replicates=10)
+    assert (found.mean, found.interval, found.improvement) == (2, None, None)
+    assert found.gain.estimate == 0.5
+    assert not found.gain.has_limits
+
+
+def test_the_gain_of_a_single_seed_is_printed_without_limits():
+    found = score(np.array([[2.0]]), np.array([[1.5]]), paired=True, replicates=10)
+    side = Side("dr3:0.1", seeds=1, diverged=0, final=found, average=found, measured={})
+    assert _returns(side) == ["dr3:0.1", "2", "+0.5 (–)", "2", "+0.5 (–)"]
+
+
+def test_limits_that_there_are_not_are_null_in_json(by_hand):
+    found = score(np.array([[2.0]]), np.array([[1.5]]), paired=True, replicates=10)
+    side = Side("dr3:0.1", seeds=1, diverged=0, final=found, average=found, measured={})
+    record = json.loads(json.dumps(as_json(by_hand, [side]), allow_nan=False))
+    assert record["sides"][0]["final"]["gain"] == {"estimate": 0.5, "lower": None, "upper": None, "level": 0.95}
+
+
+def test_the_last_median_is_of_what_was_last_known():
+    assert last_median(np.array([[1, 2, np.nan], [5, 5, 7]])) == (2 + 7) / 2
+    assert np.isnan(last_median(np.zeros((2, 0))))
 
 
 def test_it_can_be_written_and_drawn(by_hand):

@@ -27,7 +27,7 @@ def test_by_hand() -> None:
 
 
 def test_missing_runs_count_neither_way() -> None:
-    first = [[1, 9], [3, NAN]]
+    first = [[1, 9], [3, NAN], [NAN, 9]]
     second = [[1, 0], [2, 10], [NAN, NAN]]
     np.testing.assert_array_equal(improvement_by_task(first, second, missing="ignore"), [2.5 / 4, 0.5])
     result = improvement(first, second, generator(), replicates=200, missing="ignore")
@@ -35,6 +35,24 @@ def test_missing_runs_count_neither_way() -> None:
     assert 0.0 <= result.probability.lower <= result.probability.estimate <= result.probability.upper <= 1.0
     with pytest.raises(UserError, match="missing"):
         improvement(first, second, generator())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([[2, 2]], [[1, 1]]),
+        ([[2, 2], [3, 3]], [[1, 1]]),
+        ([[2, 2], [3, NAN]], [[1, 1], [0, 0]]),
+    ],
+)
+def test_a_task_with_a_single_run_on_either_side_leaves_no_interval_and_no_verdict(
+    first: list[list[float]], second: list[list[float]]
+) -> None:
+    result = improvement(first, second, generator(), replicates=50, missing="ignore")
+    assert result.probability.estimate == 1.0
+    assert np.isnan([result.probability.lower, result.probability.upper]).all()
+    assert not result.significant
+    assert not result.meaningful
 
 
 def test_it_is_the_mann_whitney_statistic() -> None:

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from dr3.errors import UserError
-from dr3.stats import average_over_checkpoints, efficiency_curve, evenly_spaced, interval, iqm, performance_profile
+from dr3.stats import (
+    average_over_checkpoints,
+    carried_on,
+    efficiency_curve,
+    evenly_spaced,
+    interval,
+    iqm,
+    performance_profile,
+)
 
 NAN = np.nan
 
@@ -25,13 +33,20 @@ def test_profile_counts_scores_strictly_above() -> None:
 
 
 def test_profile_uses_the_runs_there_are() -> None:
-    band = performance_profile([[1, 2], [3, NAN]], [0, 2.5], generator(), replicates=50, missing="ignore")
-    np.testing.assert_allclose(band.estimate, [1, 1 / 3])
-    np.testing.assert_array_equal(band.upper, [1, 2 / 3])
+    scores = [[1, 2], [3, NAN], [NAN, 2]]
+    band = performance_profile(scores, [0, 2.5], generator(), replicates=50, missing="ignore")
+    np.testing.assert_allclose(band.estimate, [1, 1 / 4])
+    np.testing.assert_array_equal(band.upper, [1, 2 / 4])  # both draws of the first task are its 3
     with pytest.raises(UserError, match="missing"):
         performance_profile([[1, 2], [3, NAN]], [0], generator())
     with pytest.raises(UserError, match="increasing"):
         performance_profile([[1, 2]], [1, 0], generator())
+
+
+def test_a_profile_of_single_runs_has_no_limits() -> None:
+    band = performance_profile([[1, 2]], [0, 1.5], generator(), replicates=50)
+    np.testing.assert_array_equal(band.estimate, [1, 0.5])
+    assert np.isnan([band.lower, band.upper]).all()
 
 
 @settings(max_examples=20, deadline=None)
@@ -63,6 +78,13 @@ def test_average_performance() -> None:
     np.testing.assert_array_equal(average_over_checkpoints(cube, missing="ignore"), [[4], [NAN]])
     with pytest.raises(UserError, match="5 of 8 checkpoints"):
         average_over_checkpoints(cube)
+
+
+def test_gaps_are_filled_with_what_came_last_before_them() -> None:
+    curves = np.array([[1, 2, NAN, NAN], [NAN, 3, NAN, 4], [5, np.inf, NAN, 6]])
+    np.testing.assert_array_equal(carried_on(curves), [[1, 2, 2, 2], [NAN, 3, 3, 4], [5, 5, 5, 6]])
+    np.testing.assert_array_equal(carried_on(curves[0]), [1, 2, 2, 2])
+    assert carried_on(np.zeros((2, 0))).shape == (2, 0)
 
 
 def test_a_curve_is_an_interval_at_each_checkpoint() -> None:

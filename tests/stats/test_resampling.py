@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dr3.errors import UserError
-from dr3.stats import bootstrap, difference, interval, intervals, iqm, mean, median
+from dr3.stats import Interval, bootstrap, difference, interval, intervals, iqm, mean, median
 
 NAN = np.nan
 
@@ -53,9 +53,32 @@ def test_the_spread_of_the_mean_is_the_known_one() -> None:
     assert replicates.mean() == pytest.approx(1.25, abs=0.02)
 
 
-def test_one_run_per_task_has_no_spread() -> None:
+def test_one_run_per_task_has_no_limits() -> None:
     result = interval([[3, 1, 2]], median, generator(), replicates=50)
-    assert (result.estimate, result.lower, result.upper) == (2, 2, 2)
+    assert result.estimate == 2
+    assert np.isnan([result.lower, result.upper]).all()
+    assert not result.has_limits
+
+
+def test_one_task_with_a_single_run_among_others_leaves_no_limits() -> None:
+    result = interval([[1, 2], [3, NAN]], mean, generator(), replicates=50, missing="ignore")
+    assert result.estimate == 2
+    assert not result.has_limits
+
+
+@pytest.mark.parametrize(("first", "second"), [([[5]], [[1], [3]]), ([[4], [6]], [[2]]), ([[5]], [[2]])])
+def test_a_difference_to_or_from_a_single_run_has_no_limits(
+    first: list[list[float]], second: list[list[float]]
+) -> None:
+    result = difference(first, second, mean, generator(), replicates=50)
+    assert result.estimate == 3
+    assert not result.has_limits
+
+
+def test_an_interval_is_printed_with_a_dash_for_limits_that_there_are_not() -> None:
+    assert str(Interval(1.25, 0.5, 2.0)) == "1.2 (0.5, 2.0)"
+    assert str(Interval(1.25, NAN, NAN)) == "1.2 (–)"
+    assert Interval(1.25, NAN, NAN).text("{:+.2f}".format) == "+1.25 (–)"
 
 
 def test_same_generator_same_interval_and_a_wider_level_is_wider() -> None:

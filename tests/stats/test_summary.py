@@ -53,6 +53,38 @@ def test_one_checkpoint_has_no_average() -> None:
     ]
 
 
+def test_one_checkpoint_beside_the_untrained_policy_has_no_average() -> None:
+    table = ScoreTable([Result("A", "x", 0, step, (1.0,)) for step in (0, 10)])
+    assert [measure.name for measure in summarise(table, generator(), replicates=5)] == ["final"]
+
+
+def test_raw_returns_have_no_optimality_gap() -> None:
+    known = [Result("A", "x", seed, 1, (1.0,), score=50.0) for seed in range(2)]
+    raw = [Result("A", "y", seed, 1, (0.25,)) for seed in range(2)]
+    (measure,) = summarise(ScoreTable(known), generator(), replicates=5)
+    assert measure.intervals["A"]["optimality gap"].estimate == 50
+    (measure,) = summarise(ScoreTable(known + raw), generator(), replicates=5)
+    assert list(measure.intervals["A"]) == ["IQM", "median", "mean"]
+
+
+def test_a_raw_task_that_is_left_out_takes_no_optimality_gap_away() -> None:
+    known = [Result(name, "x", seed, 1, (1.0,), score=50.0) for name in "AB" for seed in range(2)]
+    raw = [Result("A", "y", seed, 1, (0.25,)) for seed in range(2)]
+    (measure,) = summarise(ScoreTable(known + raw), generator(), replicates=5, missing="ignore")
+    assert measure.left_out == ("y",)
+    assert "optimality gap" in measure.intervals["A"]
+
+
+def test_limits_that_there_are_not_are_null_in_json() -> None:
+    table = ScoreTable(rows("A", "x", 1, 0.0) + rows("A+DR3", "x", 1, 10.0))
+    text = json.dumps(as_dict(table, summarise(table, generator(), replicates=5)), allow_nan=False)
+    final = json.loads(text)["measures"]["final"]
+    assert final["intervals"]["A"]["mean"] == {"estimate": 2.0, "lower": None, "upper": None, "level": 0.95}
+    (comparison,) = final["comparisons"]
+    assert comparison["improvement"]["probability"]["lower"] is None
+    assert (comparison["significant"], comparison["meaningful"]) == (False, False)
+
+
 def test_holes_are_an_error_or_named() -> None:
     ragged = rows("A", "xy", 3, 0.0) + rows("B", "x", 3, 5.0)[:-1]
     table = ScoreTable(ragged)

@@ -11,7 +11,6 @@ from dr3.cli.train import Run, parse_with_method, train_as_told
 
 if TYPE_CHECKING:
     from dr3.reports.compare import Side
-    from dr3.stats import Interval
 
 EXAMPLES = """\
 examples:
@@ -66,7 +65,9 @@ def _print(runs: Any, sides: list[Side], picture: Path) -> None:
     if sides[0].final is not None:
         rows = [_returns(side) for side in sides]
         console.print(_table(f"{title}, returns", ("regularizer", "final", "gain", "average", "gain"), rows))
-        console.print(f"Gains are over the first row: means of {sides[0].seeds} seeds, 95 % bootstrap intervals.\n")
+        seeds = sides[0].seeds
+        means = f"means of {seeds} seeds, 95 % bootstrap intervals" if seeds > 1 else "one seed each, so no intervals"
+        console.print(f"Gains are over the first row: {means}.\n")
     names = list(sides[0].measured)
     rows = [[*(f"{side.measured[name]:.4g}" for name in names), f"{side.diverged} of {side.seeds}"] for side in sides]
     rows = [[side.regularizer, *row] for side, row in zip(sides, rows, strict=True)]
@@ -92,9 +93,10 @@ def _returns(side: Side) -> list[str]:
     for score in (side.final, side.average):
         if score is not None:
             words.append(f"{score.mean:.4g}")
-            words.append("" if score.gain is None else _interval(score.gain))
+            words.append("" if score.gain is None else score.gain.text(_signed))
     return words
 
 
-def _interval(gain: Interval) -> str:
-    return f"{gain.estimate:+.2g} ({gain.lower:+.2g}, {gain.upper:+.2g})"
+def _signed(gain: float) -> str:
+    """Two digits, or all before the point: +123 takes less room than +1.2e+02."""
+    return f"{gain:+.0f}" if abs(gain) >= 99.5 else f"{gain:+.2g}"

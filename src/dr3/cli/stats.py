@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dr3.stats import Measure, ScoreTable
+    from dr3.stats import Measure
 
     Tasks = Sequence[str]
-    Scores = Mapping[str, NDArray[np.float64]]  # (runs, tasks) of each algorithm
+    Cells = dict[str, list[str]]  # of each algorithm, one for each task
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,14 @@ def main(arguments: list[str]) -> int:
         missing=options.missing,
     )
     console = Console()
-    for measure in measures:
-        _print(console, table, measure)
     raw = [task for task in table.tasks if table.scales[task] == "raw"]
+    for measure in measures:
+        _print(console, measure, raw)
     if raw:
         console.print(
-            f"Note: raw returns, no normaliser known: {', '.join(raw)}. Aggregates over several such tasks mix scales; "
-            "write a score into the results, or read only the probability of improvement.",
+            f"Note: raw returns, no normaliser known: {', '.join(raw)}. They have no optimality gap, and aggregates "
+            "over several such tasks mix scales; write a score into the results, or read only the probability of "
+            "improvement.",
             highlight=False,
         )
     if options.json is not None:
@@ -125,58 +126,63 @@ def _grid(title: str, *columns: str) -> Grid:
     return grid
 
 
-def _print(console: Console, table: ScoreTable, measure: Measure) -> None:
+def _print(console: Console, measure: Measure, raw: Collection[str]) -> None:
     used = measure.matrices
     what = "average over training" if measure.name == "average" else "at the last checkpoint"
     title = f"Scores, {what}: mean ± standard deviation (runs)"
+    own = {
+        name: [_spread(matrix[:, column], _number(task in raw)) for column, task in enumerate(used.tasks)]
+        for name, matrix in used.scores.items()
+    }
     beside = {name: [_printed(name, task, measure.name) for task in used.tasks] for name in used.scores}
-    side_by_side = _side_by_side(title, used.tasks, used.scores, beside)
+    side_by_side = _side_by_side(title, used.tasks, own, beside)
     fits = console.measure(side_by_side, options=console.options.update(max_width=10_000)).maximum <= console.width
-    console.print(side_by_side if fits else _one_below_the_other(title, used.tasks, used.scores, beside))
+    console.print(side_by_side if fits else _one_below_the_other(title, used.tasks, own, beside))
 
     statistics = list(next(iter(measure.intervals.values())))
     level = f"{100 * next(iter(measure.intervals.values()))[statistics[0]].level:g}%"
+    number = _number(not set(raw).isdisjoint(used.tasks))
     grid = _grid(f"Over {len(used.tasks)} tasks, {level} intervals", "algorithm", *statistics)
     for name, values in measure.intervals.items():
-        grid.add_row(name, *map(str, values.values()))
+        grid.add_row(name, *(value.text(number) for value in values.values()))
     console.print(grid)
 
     if measure.comparisons:
         grid = _grid("Comparisons", "", "probability of improvement", "difference of IQM", "verdict")
         for item in measure.comparisons:
-            chance = item.improvement.probability
-            words = [word for word in ("significant", "meaningful") if getattr(item.improvement, word)]
             grid.add_row(
                 f"{item.algorithm} over {item.baseline}",
-                f"{chance.estimate:.2f} ({chance.lower:.2f}, {chance.upper:.2f})",
-                str(item.iqm_difference),
-                " and ".join(words) or "neither",
+                item.improvement.probability.text("{:.2f}".format),
+                item.iqm_difference.text(number),
+                item.improvement.verdict,
             )
         console.print(grid)
+    if not all(value.has_limits for values in measure.intervals.values() for value in values.values()):
+        console.print("–: no interval and no verdict, because a task has a single run.", highlight=False)
     for task in measure.left_out:
         console.print(f"Left out: {task}, because not every algorithm has it.", highlight=False)
     for hole in used.holes:
         console.print(f"Missing: {hole}.", highlight=False)
 
 
-def _side_by_side(title: str, tasks: Tasks, scores: Scores, beside: dict[str, list[str]]) -> Grid:
+def _side_by_side(title: str, tasks: Tasks, own: Cells, beside: Cells) -> Grid:
     """A column for every algorithm, and one for what the paper has for it."""
     grid = _grid(title, "task")
-    for name in scores:
+    for name in own:
         grid.add_column(name, justify="right")
         if any(beside[name]):
             grid.add_column("paper", justify="right", style="dim")
     for column, task in enumerate(tasks):
         cells = []
-        for name, matrix in scores.items():
-            cells.append(_spread(matrix[:, column]))
+        for name, values in own.items():
+            cells.append(values[column])
             if any(beside[name]):
                 cells.append(beside[name][column] or "–")
         grid.add_row(task, *cells)
     return grid
 
 
-def _one_below_the_other(title: str, tasks: Tasks, scores: Scores, beside: dict[str, list[str]]) -> Grid:
+def _one_below_the_other(title: str, tasks: Tasks, own: Cells, beside: Cells) -> Grid:
     """A row for every task and algorithm, for many of them on a narrow screen."""
     grid = _grid(title, "task", "algorithm")
     grid.add_column("score", justify="right", no_wrap=True)
@@ -184,16 +190,26 @@ def _one_below_the_other(title: str, tasks: Tasks, scores: Scores, beside: dict[
     if known:
         grid.add_column("paper", justify="right", style="dim")
     for column, task in enumerate(tasks):
-        for number, (name, matrix) in enumerate(scores.items()):
-            cells = [name, _spread(matrix[:, column]), *([beside[name][column] or "–"] if known else [])]
-            grid.add_row(task if number == 0 else "", *cells, end_section=number + 1 == len(scores))
+        for number, (name, values) in enumerate(own.items()):
+            cells = [name, values[column], *([beside[name][column] or "–"] if known else [])]
+            grid.add_row(task if number == 0 else "", *cells, end_section=number + 1 == len(own))
     return grid
 
 
-def _spread(scores: NDArray[np.float64]) -> str:
+def _spread(scores: NDArray[np.float64], number: Callable[[float], str]) -> str:
     there = scores[scores == scores]  # without the missing ones
-    deviation = f" ± {there.std(ddof=1):.1f}" if there.size > 1 else ""
-    return f"{there.mean():.1f}{deviation} ({there.size})"
+    deviation = f" ± {number(there.std(ddof=1))}" if there.size > 1 else ""
+    return f"{number(there.mean())}{deviation} ({there.size})"
+
+
+def _number(raw: bool) -> Callable[[float], str]:
+    """How a score is written: percentages with one decimal, raw returns, which have any scale, with three digits."""
+    return _three_digits if raw else "{:.1f}".format
+
+
+def _three_digits(value: float) -> str:
+    """Or all before the point: 12346 reads better than 1.23e+04."""
+    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".rstrip(".")
 
 
 def _printed(algorithm: str, task: str, measure: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -14,7 +14,7 @@ from dr3.errors import UserError
 
 if TYPE_CHECKING:
     from dr3.stats import Interval
-    from dr3.sweeps import Engine, Job, Outcome
+    from dr3.sweeps import Engine, Job, Outcome, Row
 
 ABOUT = """\
 Train every method on all data with every regularizer and every seed, as a file describes it.
@@ -55,11 +55,11 @@ class EngineChoice:
     address: str | None = None
     """ray: the cluster, as ray.init takes it (auto, HOST:PORT, ray://…); by default this machine."""
 
-    cpus: int = 1
-    """ray: cores of each task."""
+    cpus: int | None = None
+    """ray: cores of each task, by default 1."""
 
-    gpus: float = 0.0
-    """ray: GPUs of each task, or the part of one."""
+    gpus: float | None = None
+    """ray: GPUs of each task, or the part of one; by default none."""
 
     retries: int = 3
     """How often a task whose worker died goes on from its last saved state."""
@@ -70,11 +70,16 @@ class EngineChoice:
     def build(self) -> Engine:
         from dr3.sweeps import Local, OnRay
 
+        lasting: dict[str, Any] = {"retries": self.retries, "save_every": self.save_every}
+        of_ray: dict[str, Any] = {"address": self.address, "cpus": self.cpus, "gpus": self.gpus}
+        of_ray = {name: value for name, value in of_ray.items() if value is not None}
         if self.engine == "local":
-            if self.address is not None:
-                raise UserError("--address is of the engine ray: say --engine ray too.")
-            return Local(self.workers, retries=self.retries, save_every=self.save_every)
-        return OnRay(self.address, cpus=self.cpus, gpus=self.gpus, retries=self.retries, save_every=self.save_every)
+            for name in of_ray:
+                raise UserError(f"--{name} is of the engine ray: say --engine ray too.")
+            return Local(self.workers, **lasting)
+        if self.workers is not None:
+            raise UserError("--workers is of the engine local; on ray --cpus says how many cores a task has.")
+        return OnRay(**of_ray, **lasting)
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def main(arguments: list[str]) -> int:
 
     from dr3.sweeps import missing_files, read_grid, run_tasks
 
-    jobs = read_grid(options.file)
+    engine, jobs = options.where.build(), read_grid(options.file)
     out = options.out or Path("runs") / options.file.stem
     missing = missing_files(jobs)
     if options.dry_run:
@@ -106,7 +111,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if missing:
         raise UserError(f"{options.file}: there is no file for the data {', '.join(missing)}.")
-    outcome = run_tasks(jobs, out, engine=options.where.build())
+    outcome = run_tasks(jobs, out, engine=engine)
     _print_results(outcome)
     return report_failures(outcome)
 
@@ -144,21 +149,34 @@ def _print_results(outcome: Outcome) -> None:
 
     console = Console()
     results = collected_results(outcome.finished, outcome.out)
+    rows = summarise(outcome.finished, outcome.out)
+    if rows:
+        console.print(_table_of_returns(rows))
+        if any(row.diverged for row in rows):
+            console.print("A seed that diverged keeps the last return it had.", highlight=False)
     if results:
         file = outcome.out / "results.jsonl"
         write_results(file, results)
-        rows = [
-            [row.data, row.algorithm, str(row.seeds), _interval(row.final), _interval(row.average)]
-            for row in summarise(results)
-        ]
-        columns = ("data", "algorithm", "seeds", "final return", "average return")
-        console.print(_table("Means over seeds, 95 % bootstrap intervals", columns, rows))
         console.print(f"More of them: dr3 stats {file}", soft_wrap=True, highlight=False)
     console.print(f"Everything is in {outcome.out}", soft_wrap=True, highlight=False)
 
 
+def _table_of_returns(rows: list[Row]) -> object:
+    diverged = any(row.diverged for row in rows)
+    columns = ("data", "algorithm", "seeds", *(["diverged"] if diverged else []), "final return", "average return")
+    cells = [
+        [
+            *(row.data, row.algorithm, str(row.seeds)),
+            *([str(row.diverged)] if diverged else []),
+            *(_interval(row.final), _interval(row.average)),
+        ]
+        for row in rows
+    ]
+    return _table("Means over seeds, 95 % bootstrap intervals", columns, cells)
+
+
 def _interval(one: Interval | None) -> str:
-    return "" if one is None else f"{one.estimate:.4g} ({one.lower:.4g}, {one.upper:.4g})"
+    return "–" if one is None else one.text("{:.4g}".format)
 
 
 def _table(title: str, columns: tuple[str, ...], rows: list[list[str]]) -> object:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.cores import available_cores
+from dr3.stats import carried_on as carried
 from dr3.sweeps import Task
 from dr3.training import Runs
 from dr3.training.interruption import Interruption, watched
@@ -105,12 +106,6 @@ def average_returns(runs: list[Runs]) -> NDArray[np.float64]:
 def at_the_end(runs: list[Runs], metric: str = DOT_PRODUCT) -> NDArray[np.float64]:
     """The last value of each seed: (seeds,)."""
     return np.array([carried(run.metrics[metric][0])[-1] for run in runs])
-
-
-def carried(curve: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A member that diverged is frozen, so it stays at what was last measured of it."""
-    known = np.maximum.accumulate(np.where(np.isfinite(curve), np.arange(len(curve)), 0))
-    return curve[known]
 
 
 def median(values: NDArray[np.float64]) -> float:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from dr3.envs.tasks import find_task
 from dr3.paper.tables import Table, Value, table
 
-# 100 * (return - low) / (high - low), the reference returns of D4RL.
-D4RL_RANGES = {
-    "halfcheetah": (-280.178953, 12135.0),
-    "hopper": (-20.272305, 3234.3),
-    "walker2d": (1.629008, 4592.3),
-    "ant": (-325.6, 3879.7),
-    "antmaze": (0.0, 1.0),
-    "kitchen": (0.0, 4.0),
-}
-_D4RL_NAME = re.compile(r"(?:d4rl/)?(?P<family>halfcheetah|hopper|walker2d|ant|antmaze|kitchen)-[a-z-]+(?:-v[012])?")
 _ATARI_NAME = re.compile(r"(?:atari/|ale/)?(?P<game>[a-z' .]+?)(?:-v\d)?(?:@(?P<share>1|5|10)%)?")
 
 
@@ -45,16 +36,16 @@ def atari_game(task: str) -> tuple[str, str | None] | None:
 
 
 def score_range(task: str) -> tuple[float, float] | None:
-    """The returns that count as 0 and as 100, or None for a task that the paper doesn't have."""
+    """The returns that count as 0 and as 100, or None for what is neither one of the 17 games nor a task of D4RL."""
     if (found := atari_game(task)) is not None:
         low, high = table("atari-normalisers").cells[found[0]]
         return low.mean, high.mean
-    match = _D4RL_NAME.fullmatch(task.lower())
-    return None if match is None else D4RL_RANGES[match["family"]]
+    known = find_task(task)
+    return None if known is None else (known.minimum, known.maximum)
 
 
 def normalise(task: str, value: float) -> float | None:
-    """The paper's normalised score (in percent) of a return, or None for a task that the paper doesn't have."""
+    """The normalised score (in percent) of a return, or None for a task without a `score_range`."""
     limits = score_range(task)
     return None if limits is None else 100.0 * (value - limits[0]) / (limits[1] - limits[0])
 

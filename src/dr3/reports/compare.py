@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dr3.errors import UserError
 from dr3.notation import spell
 from dr3.reports.curves import Panel
-from dr3.stats import Interval, average_over_checkpoints, difference, improvement, interval, mean
+from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
+from dr3.stats.summary import without_nan
 from dr3.training import Runs
 
 RETURN = "evaluation/return"
@@ -30,8 +31,8 @@ class Score:
 
     mean: float
     interval: Interval | None  # of the mean; None for a single seed
-    gain: Interval | None  # None for the first regularizer itself
-    improvement: Interval | None  # the probability that a run with it beats one of the first regularizer
+    gain: Interval | None  # None for the first regularizer itself; without limits where a side has a single seed
+    improvement: Interval | None  # the probability that a run with it beats one of the first; None without limits
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
                 diverged=sum(str(number) in runs.status["diverged"] for number in members),
                 final=told.get("final"),
                 average=told.get("average"),
-                measured={name: _last_median(runs.metrics[key][members]) for name, key in MEASURED.items()},
+                measured={name: last_median(runs.metrics[key][members]) for name, key in MEASURED.items()},
             )
         )
     return sides
@@ -78,7 +79,8 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
 
 def as_json(runs: Runs, sides: list[Side]) -> dict[str, Any]:
     """Everything in the comparison as plain numbers."""
-    return {"run": str(runs.path), "steps": runs.status["step"], "sides": [asdict(side) for side in sides]}
+    told = [without_nan(asdict(side)) for side in sides]
+    return {"run": str(runs.path), "steps": runs.status["step"], "sides": told}
 
 
 def panels(runs: Runs) -> list[Panel]:
@@ -125,15 +127,10 @@ def score(
     if first is None:
         return Score(float(values.mean()), own, None, None)
     gain = difference(values, first, mean, np.random.default_rng(0), paired=paired, replicates=replicates)
-    better = improvement(values, first, np.random.default_rng(0), paired=paired, replicates=replicates)
-    return Score(float(values.mean()), own, gain, better.probability)
+    better = improvement(values, first, np.random.default_rng(0), paired=paired, replicates=replicates).probability
+    return Score(float(values.mean()), own, gain, better if better.has_limits else None)
 
 
-def carried_on(curves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each row with its gaps filled by what came last before them: (members, T)."""
-    known = np.where(np.isnan(curves), 0, np.arange(curves.shape[1]))
-    return np.take_along_axis(curves, np.maximum.accumulate(known, axis=1), axis=1)
-
-
-def _last_median(curves: NDArray[np.float64]) -> float:
-    return float(np.median(carried_on(curves)[:, -1]))
+def last_median(curves: NDArray[np.float64]) -> float:
+    """The median over members of what was last known of each, of (members, T); NaN before the first measurement."""
+    return float(np.median(carried_on(curves)[:, -1])) if curves.shape[1] else float("nan")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.diagnostics import Health
-from dr3.reports.compare import MEASURED, RETURN, Score, carried_on, returns_of, score
+from dr3.reports.compare import MEASURED, RETURN, Score, last_median, returns_of, score
 from dr3.reports.curves import Panel
 from dr3.reports.groups import Group, group
 from dr3.training import Runs
@@ -120,9 +120,5 @@ def _rows(readings: Sequence[Reading], groups: Sequence[Group], reference: Group
             compared = None if one is reference or one.data != reference.data else first.get(key)
             scores[key] = score(values, compared, paired=one.seeds == reference.seeds)
         last = {name: one.gather(*metrics, key)[1] for name, key in MEASURED.items()}
-        rows.append(Row(one, scores, {name: _last_median(values) for name, values in last.items()}))
+        rows.append(Row(one, scores, {name: last_median(values) for name, values in last.items()}))
     return rows
-
-
-def _last_median(values: NDArray[np.float64]) -> float:
-    return float(np.median(carried_on(values)[:, -1])) if values.shape[1] else float("nan")

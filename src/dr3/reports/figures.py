@@ -86,8 +86,7 @@ def improvement_plot(comparisons: Sequence[Comparison]) -> Figure:
             value = item.improvement.probability
             panel.barh(row, value.upper - value.lower, 0.5, value.lower, color=colour[name], alpha=0.3, linewidth=0)
             panel.plot([value.estimate] * 2, [row - 0.25, row + 0.25], color=colour[name], solid_capstyle="butt")
-            words = [word for word in ("significant", "meaningful") if getattr(item.improvement, word)]
-            panel.text(1.02, row, f"{value.estimate:.2f}  {', '.join(words) or 'neither'}", va="center")
+            panel.text(1.02, row, f"{value.estimate:.2f}  {item.improvement.verdict}", va="center")
         for line, text in ((0.5, "chance"), (0.75, "0.75")):
             panel.axvline(line, color="#666666", linewidth=1.0, linestyle=(0, (3, 3)), zorder=0)
             panel.text(line, -0.62, text, ha="center", va="bottom", fontsize=8.0, color="#666666")

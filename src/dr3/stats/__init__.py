@@ -3,7 +3,7 @@
 from dr3.results import Result, append_results, read_results, write_results
 from dr3.stats.aggregates import Missing, Statistic, iqm, mean, median, optimality_gap, task_means
 from dr3.stats.comparison import Improvement, improvement, improvement_by_task, probability_of_improvement
-from dr3.stats.curves import average_over_checkpoints, efficiency_curve, evenly_spaced
+from dr3.stats.curves import average_over_checkpoints, carried_on, efficiency_curve, evenly_spaced
 from dr3.stats.matrices import Hole, Matrices, ScoreTable
 from dr3.stats.profiles import performance_profile
 from dr3.stats.resampling import Band, Interval, bootstrap, difference, interval, intervals
@@ -25,6 +25,7 @@ __all__ = [
     "as_dict",
     "average_over_checkpoints",
     "bootstrap",
+    "carried_on",
     "compare",
     "comparison_pairs",
     "difference",

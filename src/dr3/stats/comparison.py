@@ -13,7 +13,10 @@ from dr3.stats.resampling import Interval, limits, pair, pair_draws
 
 @dataclass(frozen=True)
 class Improvement:
-    """P(first > second) averaged over tasks, its interval, its value on each task, and the paper's two verdicts."""
+    """P(first > second) averaged over tasks, its interval, its value on each task, and the paper's two verdicts.
+
+    Where a task has a single run on either side there is no interval, and both verdicts are False.
+    """
 
     probability: Interval
     per_task: tuple[float, ...]
@@ -31,6 +34,15 @@ class Improvement:
         wide intervals pass. Read it only together with `significant`.
         """
         return self.probability.upper > 0.75
+
+    @property
+    def verdict(self) -> str:
+        """Both in words; "–" where there is no interval. What is not significant is not called meaningful either."""
+        if not self.probability.has_limits:
+            return "–"
+        if not self.significant:
+            return "not significant"
+        return "significant and meaningful" if self.meaningful else "significant"
 
 
 def wins(first: Floats, second: Floats) -> Floats:
@@ -74,7 +86,7 @@ def improvement(
         # How often each run of `second` is beaten by the drawn runs of `first`; then the sum over the drawn `second`.
         beaten = table[task, draw_a].sum(axis=1)  # (block, tasks, runs')
         spread.append((np.take_along_axis(beaten, draw_b.swapaxes(1, 2), axis=2).sum(axis=2) / pairs).mean(axis=1))
-    lower, upper = limits(np.concatenate(spread), level)
+    lower, upper = limits(np.concatenate(spread), level, a, b)
     by_task = improvement_by_task(first, second, missing=missing)
     return Improvement(
         Interval(float(by_task.mean()), float(lower), float(upper), level), tuple(float(p) for p in by_task)

@@ -39,6 +39,15 @@ def average_over_checkpoints(scores: ArrayLike, *, count: int | None = 20, missi
     return np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
 
 
+def carried_on(curves: NDArray[np.float64]) -> Floats:
+    """Every gap along the last axis, (…, T), filled with what came last before it.
+
+    A member that diverged is frozen, so it stays what was last known of it. A gap that nothing comes before stays one.
+    """
+    known = np.where(np.isfinite(curves), np.arange(curves.shape[-1]), 0)
+    return np.take_along_axis(curves, np.maximum.accumulate(known, axis=-1), axis=-1)
+
+
 def efficiency_curve(
     scores: ArrayLike,
     steps: ArrayLike,

@@ -98,6 +98,11 @@ class ScoreTable:
         runs = [run for (_, other), by_seed in self.values.items() if other == task for run in by_seed.values()]
         return tuple(sorted({step for run in runs for step in run}))
 
+    def trained_steps(self, task: str) -> tuple[int, ...]:
+        """Those of `steps` at which something had been learned; the untrained policy at step 0 only where it is all."""
+        steps = self.steps(task)
+        return tuple(step for step in steps if step > 0) or steps
+
     @cached_property
     def common_steps(self) -> tuple[int, ...]:
         """The checkpoints that every algorithm has, in at least one run, on every task it was run on."""
@@ -114,10 +119,13 @@ class ScoreTable:
         return self._build(lambda task: self.steps(task)[-1:])
 
     def average(self, count: int | None = 20) -> Matrices:
-        """The average over evenly spaced checkpoints, the paper's stability measure; a run needs all of them."""
+        """The average over evenly spaced checkpoints, the paper's stability measure; a run needs all of them.
+
+        The untrained policy at step 0 is none of them.
+        """
 
         def chosen(task: str) -> tuple[int, ...]:
-            steps = self.steps(task)
+            steps = self.trained_steps(task)
             return tuple(steps[i] for i in evenly_spaced(len(steps), count))
 
         return self._build(chosen)

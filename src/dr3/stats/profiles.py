@@ -34,7 +34,7 @@ def performance_profile(
     spread = [
         _share_above(pick(rank, draw_runs(rank, rng, size)), taus.size) for size in blocks(replicates, matrix.size)
     ]
-    lower, upper = limits(np.concatenate(spread), level)
+    lower, upper = limits(np.concatenate(spread), level, matrix)
     return Band(taus, estimate, lower, upper, level)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +18,24 @@ BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and the limits of its `level` confidence interval."""
+    """An estimate and the limits of its `level` confidence interval, NaN where the runs are too few for any."""
 
     estimate: float
     lower: float
     upper: float
     level: float = 0.95
 
+    @property
+    def has_limits(self) -> bool:
+        return not math.isnan(self.lower)
+
+    def text(self, number: Callable[[float], str] = "{:.1f}".format) -> str:
+        """`20.9 (19.1, 22.3)` with the numbers as `number` writes them; without limits `20.9 (–)`."""
+        limits = f"{number(self.lower)}, {number(self.upper)}" if self.has_limits else "–"
+        return f"{number(self.estimate)} ({limits})"
+
     def __str__(self) -> str:
-        return f"{self.estimate:.1f} ({self.lower:.1f}, {self.upper:.1f})"
+        return self.text()
 
 
 @dataclass(frozen=True)
@@ -39,12 +49,18 @@ class Band:
     level: float = 0.95
 
 
-def limits(replicates: Floats, level: float) -> Floats:
-    """The percentile limits over the first axis: shape (2, ...)."""
+def limits(replicates: Floats, level: float, *scores: Floats) -> Floats:
+    """The percentile limits over the first axis: shape (2, ...).
+
+    NaN if some task of the (runs, tasks) `scores` that were resampled has a single run: that run comes out of every
+    draw, and limits without its spread would pass for certainty.
+    """
     if not 0.0 < level < 1.0:
         raise UserError(f"level is a probability such as 0.95, not {level}.")
     tail = (1.0 - level) / 2.0
-    return np.quantile(replicates, [tail, 1.0 - tail], axis=0)
+    found = np.quantile(replicates, [tail, 1.0 - tail], axis=0)
+    single = any((np.sum(~np.isnan(matrix), axis=0) < 2).any() for matrix in scores)
+    return np.full_like(found, np.nan) if single else found
 
 
 def as_matrix(scores: ArrayLike, missing: Missing) -> Floats:
@@ -117,7 +133,7 @@ def interval(
 ) -> Interval:
     """The statistic of a (runs, tasks) matrix with its percentile interval."""
     matrix = as_matrix(scores, missing)
-    lower, upper = limits(bootstrap(matrix, statistic, rng, replicates=replicates, missing=missing), level)
+    lower, upper = limits(bootstrap(matrix, statistic, rng, replicates=replicates, missing=missing), level, matrix)
     return Interval(float(statistic(matrix, missing=missing)), float(lower), float(upper), level)
 
 
@@ -163,7 +179,7 @@ def difference(
             for draw_a, draw_b in pair_draws(a, b, rng, replicates, paired)
         ]
     )
-    lower, upper = limits(spread, level)
+    lower, upper = limits(spread, level, a, b)
     estimate = statistic(a, missing=missing) - statistic(b, missing=missing)
     return Interval(float(estimate), float(lower), float(upper), level)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ from dr3.stats.comparison import Improvement, improvement
 from dr3.stats.matrices import Matrices, ScoreTable
 from dr3.stats.resampling import Interval, difference, intervals
 
-STATISTICS = {"IQM": iqm, "median": median, "mean": mean, "optimality gap": optimality_gap}
+RAW_STATISTICS = {"IQM": iqm, "median": median, "mean": mean}
+STATISTICS = {**RAW_STATISTICS, "optimality gap": optimality_gap}  # a gap to 100 %: raw returns have none
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,9 @@ def summarise(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> list[Measure]:
-    """Final scores and, if there is more than one checkpoint, average scores over training."""
+    """Final scores and, if there is more than one checkpoint of trained policies, average scores over training."""
     measures = {"final": table.final()}
-    if any(len(table.steps(task)) > 1 for task in table.tasks):
+    if any(len(table.trained_steps(task)) > 1 for task in table.tasks):
         measures["average"] = table.average(checkpoints)
     pairs = comparison_pairs(table.algorithms, baseline)
     result = []
@@ -67,12 +69,13 @@ def summarise(
         if not full.common_tasks:
             raise UserError(f"there is no task on which every algorithm has a {name} score, so nothing to compare.")
         used = full.on(full.common_tasks)
+        statistics = RAW_STATISTICS if "raw" in {table.scales[task] for task in used.tasks} else STATISTICS
         result.append(
             Measure(
                 name,
                 used,
                 tuple(task for task in full.tasks if task not in used.tasks),
-                intervals(used.scores, STATISTICS, rng, level=level, replicates=replicates, missing=missing),
+                intervals(used.scores, statistics, rng, level=level, replicates=replicates, missing=missing),
                 tuple(
                     compare(used, *pair, rng, paired=paired, level=level, replicates=replicates, missing=missing)
                     for pair in pairs
@@ -127,11 +130,22 @@ def compare(
 
 
 def as_dict(table: ScoreTable, measures: list[Measure]) -> dict[str, Any]:
-    """Everything, for JSON; a missing run is null."""
-    return {
-        "scales": table.scales,
-        "measures": {measure.name: _measure_as_dict(measure) for measure in measures},
-    }
+    """Everything, for JSON; a missing run is null, and so is a limit that there is not."""
+    return without_nan(
+        {
+            "scales": table.scales,
+            "measures": {measure.name: _measure_as_dict(measure) for measure in measures},
+        }
+    )
+
+
+def without_nan(record: Any) -> Any:
+    """Dictionaries, lists and numbers with None for every NaN, which JSON does not know."""
+    if isinstance(record, dict):
+        return {key: without_nan(value) for key, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [without_nan(value) for value in record]
+    return None if isinstance(record, float) and math.isnan(record) else record
 
 
 def _measure_as_dict(measure: Measure) -> dict[str, Any]:
@@ -139,10 +153,7 @@ def _measure_as_dict(measure: Measure) -> dict[str, Any]:
     return {
         "tasks": used.tasks,
         "seeds": used.seeds,
-        "scores": {
-            name: [[None if np.isnan(score) else float(score) for score in run] for run in matrix]
-            for name, matrix in used.scores.items()
-        },
+        "scores": {name: matrix.tolist() for name, matrix in used.scores.items()},
         "missing": [asdict(hole) for hole in used.holes],
         "left_out": measure.left_out,
         "intervals": {

@@ -11,18 +11,26 @@ from typing import Any
 import numpy as np
 
 from dr3.results import Result
-from dr3.stats import Interval, Matrices, ScoreTable, interval, mean, read_results
+from dr3.stats import Interval, average_over_checkpoints, carried_on, interval, mean, read_results
+from dr3.stats.aggregates import Floats
 from dr3.sweeps.task import Task
+from dr3.training import Runs
 from dr3.training.folder import RunFolder
+
+RETURN = "evaluation/return"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One algorithm on one data set: means over its seeds with 95 % bootstrap intervals. None where no seed has one."""
+    """One algorithm on one data set: means over its seeds with 95 % bootstrap intervals.
+
+    A seed that diverged keeps the last return it had; one that never had any leaves no mean.
+    """
 
     data: str
     algorithm: str
     seeds: int
+    diverged: int
     final: Interval | None
     average: Interval | None
 
@@ -43,31 +51,41 @@ def collected_results(tasks: Sequence[Task], out: Path) -> list[Result]:
     return [row for row in collected if row.step > 0]
 
 
-def summarise(results: Sequence[Result]) -> list[Row]:
-    """Final return, and average over training, of each algorithm on each data set."""
-    if not results:
-        return []
-    table = ScoreTable(results)
-    final, average = table.final(), table.average()
-    return [
-        Row(
-            data,
-            algorithm,
-            len(table.values[algorithm, data]),
-            _interval(final, algorithm, data),
-            _interval(average, algorithm, data),
-        )
-        for data in table.tasks
-        for algorithm in table.algorithms
-        if (algorithm, data) in table.values
-    ]
+def summarise(tasks: Sequence[Task], out: Path) -> list[Row]:
+    """Final return, and average over training, of each algorithm on each data set, of the `tasks` under `out`."""
+    words = method_words(tasks)
+    seeds: dict[tuple[str, str], list[tuple[float, float, bool]]] = {}  # final, average, whether it diverged
+    for task in tasks:
+        runs = Runs(out / task.name)
+        if RETURN not in runs.evaluations:  # policies were tried nowhere
+            continue
+        returns, diverged = _returns(runs), runs.status["diverged"]
+        averages = average_over_checkpoints(returns[:, None], missing="ignore")[:, 0]
+        for number, member in enumerate(runs.members):
+            key = task.data, member.algorithm.replace(task.method.name, words[task.name], 1)
+            seeds.setdefault(key, []).append((returns[number, -1], averages[number], str(number) in diverged))
+    rows = []
+    for (data, algorithm), found in sorted(seeds.items(), key=lambda item: item[0][0]):
+        final, average, diverged = zip(*found, strict=True)
+        rows.append(Row(data, algorithm, len(found), sum(diverged), _mean(final), _mean(average)))
+    return rows
 
 
-def _interval(matrices: Matrices, algorithm: str, data: str) -> Interval | None:
+def _returns(runs: Runs) -> Floats:
+    """The return of each member whenever policies are tried, from the first trained ones on: (members, T).
+
+    A member that diverged keeps the last return it had, also where all have diverged and the run writes no more.
+    """
+    every, end = runs.config["evaluate_every"], runs.config["steps"]
+    due = np.union1d(runs.evaluation_steps, [*range(0, end, every), end])
+    latest = np.searchsorted(runs.evaluation_steps, due[due > 0], side="right") - 1
+    return carried_on(runs.evaluations[RETURN])[:, latest]
+
+
+def _mean(returns: Sequence[float]) -> Interval | None:
     """Every interval from a generator of its own: another task in the sweep changes none of the others."""
-    column = matrices.scores[algorithm][:, [matrices.tasks.index(data)]]
-    known = column[~np.isnan(column)][:, None]  # a seed that diverged has no last checkpoint
-    return interval(known, mean, np.random.default_rng(0)) if len(known) else None
+    values = np.array(returns)[:, None]
+    return None if np.isnan(values).any() else interval(values, mean, np.random.default_rng(0))
 
 
 def method_words(tasks: Sequence[Task]) -> dict[str, str]:
