@@ -43,6 +43,8 @@ def test_without_arguments_it_says_how(capsys):
         ("maze --env pointmaze/medium --kind play", "maze.collect_maze", "pointmaze-medium-play-0.npz"),
         ("drawers --task drawers/closed", "drawers.collect_drawers", "drawers-closed-0"),
         ("dqn --env minatar/breakout --out mine.npz", "replay.collect_dqn", "mine.npz"),
+        ("dqn --env minatar/breakout --out data/atari/x.npz", "replay.collect_dqn", "data/atari/x.npz"),
+        ("dqn --env=atari/Pong --out minatar/x.npz", "emulated.collect_emulated_dqn", "minatar/x.npz"),
     ],
 )
 def test_what_is_collected_is_named_after_its_world(words, collector, out, logged, capsys, monkeypatch):

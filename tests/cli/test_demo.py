@@ -45,6 +45,22 @@ def test_the_demo_writes_findings_and_pictures(tmp_path, monkeypatch, capsys):
     assert record["findings"][2]["holds"] == bool(dots["dqn+dr3"] < dots["dqn"] and better)
 
 
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--full", "--smoke"], "choose one of them"),
+        (["--out", "file"], "cannot be a folder: "),
+        (["--json", "."], ". is a folder, but a file is to be written"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_before_anything_is_trained(tmp_path, monkeypatch, capsys, flags, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(demonstration, "findings", lambda *_: pytest.fail("trained before the outputs were looked at"))
+    assert invoke(["demo", *flags]) == 2
+    assert says in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_stop_reaches_the_training_that_runs(tmp_path, monkeypatch, capsys, number):
     """Four runs, one at a time: the signal comes while the second is held up at its first evaluation."""

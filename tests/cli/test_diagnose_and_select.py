@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 
+import jax
+import numpy as np
 import pytest
 
 from dr3.cli import invoke
 from dr3.collect import load
+from dr3.data.npz import write_npz
 from dr3.methods import DQN
-from dr3.training import train
+from dr3.training import Runs, train
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +20,20 @@ def folder(tmp_path_factory):
     method = DQN(hidden=(4,), batch_size=8, discount=0.9)
     train(load("grid16smoothobs:size=32", discount=0.9), method, steps=4, out=out, evaluate_every=2, progress=False)
     return out
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """A copy of the run that a test may change."""
+    return shutil.copytree(folder, tmp_path / "run")
+
+
+def set_returns(folder, returns):
+    """Let the only member have had these returns: {step: return}."""
+    file = folder / "evaluations.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    changed = [{**row, "evaluation/return": returns.get(row["step"], 0.0)} for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in changed))
 
 
 def test_the_exit_code_is_the_health(folder, capsys):
@@ -35,6 +53,21 @@ def test_an_ill_run_is_exit_code_1(folder, tmp_path, capsys):
     assert "Try:" in capsys.readouterr().out
 
 
+def test_a_run_without_checkpoints_is_a_mistake_and_not_healthy(own, capsys):
+    shutil.rmtree(own / "checkpoints")
+    assert invoke(["diagnose", str(own)]) == 2
+    said = capsys.readouterr()
+    assert "has no whole checkpoint yet" in said.err
+    assert said.out == ""
+
+
+def test_a_place_where_no_picture_can_be_is_refused_before_any_policy_is_tried(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("dr3.diagnostics.reinitialisation.reinitialise", lambda *_, **__: pytest.fail("tried"))
+    (tmp_path / "file").touch()
+    assert invoke(["diagnose", str(folder), "--layers", "--out", str(tmp_path / "file" / "layers.png")]) == 2
+    assert "is a file" in capsys.readouterr().err
+
+
 def test_layers_make_a_picture(folder, tmp_path, capsys):
     assert invoke(["diagnose", str(folder), "--layers", "--out", str(tmp_path / "layers.png")]) == 0
     assert (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
@@ -50,11 +83,98 @@ def test_select_prints_its_protocol(folder, tmp_path, capsys):
     assert json.loads((tmp_path / "chosen.json").read_text())[0]["members"][0]["step"] == 4
 
 
-def test_select_measures_rules_where_returns_are_known(folder, tmp_path, capsys):
+def test_a_member_whose_critics_are_all_broken_has_no_checkpoint_and_the_exit_code_is_1(own, tmp_path, capsys):
+    runs = Runs(own)
+    for step in (2, 4):
+        critics = jax.tree.map(lambda leaf: leaf * np.nan, runs.critics(step))
+        runs.folder.checkpoints.save(step, critics)
+    assert invoke(["select", str(own), "--rule", "healthy", "--json", str(tmp_path / "chosen.json")]) == 1
+    assert "dqn: no checkpoint has a critic that is finite." in capsys.readouterr().out
+    assert json.loads((tmp_path / "chosen.json").read_text())[0]["members"] == [
+        {"member": "dqn", "step": None, "scores": [None, None]}
+    ]
+
+
+def test_a_place_where_no_record_can_be_is_refused_before_anything_is_chosen(own, capsys):
+    (own / "selection.json").unlink(missing_ok=True)
+    assert invoke(["select", str(own), "--rule", "last", "--json", str(own)]) == 2
+    assert "is a folder" in capsys.readouterr().err
+    assert not (own / "selection.json").exists()
+
+
+def test_a_better_rule_has_less_regret_where_returns_are_negative(own, tmp_path):
+    set_returns(own, {2: -10.0, 4: -2.0})
     file = tmp_path / "study.json"
-    assert (
-        invoke(["select", "--measure", str(folder), "--held-out", "{world}:seed=5:size=16", "--json", str(file)]) == 0
-    )
+    assert invoke(["select", "--measure", str(own), "--rules", "last", "step:2", "--json", str(file)]) == 0
+    rules = json.loads(file.read_text())["rules"]
+    # All that can be lost is 8. A single run has no interval.
+    assert rules["last"]["regret"] == [0, None, None]
+    assert rules["step:2"]["regret"] == [1, None, None]
+    assert rules["any checkpoint"]["regret"] == [0.5, None, None]
+    assert rules["last"]["gain"] == [0.5, None, None]
+
+
+def test_a_world_where_every_return_is_0_is_named_and_left_out(own, capsys):
+    set_returns(own, {2: 0.0, 4: 0.0})
+    assert invoke(["select", "--measure", str(own), "--rules", "last"]) == 2
+    said = capsys.readouterr()
+    assert "grid16smoothobs: left out; every checkpoint earned 0 there." in said.out
+    assert "No rule can be measured" in said.err
+
+
+def test_rules_are_measured_on_data_that_moved(own, tmp_path, capsys):
+    set_returns(own, {2: 1.0, 4: 3.0})
+    moved = tmp_path / "moved.npz"
+    write_npz(moved, load("grid16smoothobs:size=32", discount=0.9))
+    config = json.loads((own / "config.json").read_text())
+    config["data"]["source"] = str(tmp_path / "away.npz")
+    (own / "config.json").write_text(json.dumps(config))
+    arguments = ["select", "--measure", str(own), "--rules", "q"]
+    assert invoke(arguments) == 2
+    assert "away.npz" in capsys.readouterr().err
+    assert invoke([*arguments, "--data", str(moved)]) == 0
+
+
+def test_what_was_measured_of_rules_once_is_not_measured_again(own, monkeypatch):
+    set_returns(own, {2: 1.0, 4: 3.0})
+    arguments = ["select", "--measure", str(own), "--rules", "q"]
+    assert invoke(arguments) == 0
+    assert sorted(file.stem for file in (own / "measurements").glob("*.npz")) == ["000000002", "000000004"]
+    monkeypatch.setattr("dr3.reports.checkup.measure", lambda *_, **__: pytest.fail("measured again"))
+    assert invoke(arguments) == 0
+
+
+def test_a_world_that_a_run_does_not_name_is_not_looked_up(own, capsys):
+    config = json.loads((own / "config.json").read_text())
+    config["data"]["world"] = None
+    (own / "config.json").write_text(json.dumps(config))
+    assert invoke(["select", str(own), "--rule", "td-error", "--held-out", "{world}:seed=5"]) == 2
+    assert "does not say which world" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["select", "--rule", "q", "--rules", "q"], "--rules says what --measure compares"),
+        (["select", "--rule", "q", "--no-gradients"], "--no-gradients is for --measure"),
+        (["select", "--measure", "--rule", "q"], "--rule chooses by one rule"),
+        (["select", "--rule", "q", "--held-out", "x.npz"], "--held-out is for the rules td-error and healthy"),
+        (["diagnose", "--layers", "--data", "x.npz"], "--layers tries policies in a world and reads no data"),
+        (["diagnose", "--layers", "--held-out", "x.npz"], "--layers tries policies in a world and reads no data"),
+        (["diagnose", "--replace", "fresh"], "are for --layers"),
+        (["diagnose", "--out", "x.png"], "are for --layers"),
+    ],
+)
+def test_flags_that_would_be_ignored_are_refused(folder, arguments, sentence, capsys):
+    command, *flags = arguments
+    assert invoke([command, str(folder), *flags]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_select_measures_rules_where_returns_are_known(own, tmp_path, capsys):
+    set_returns(own, {2: 1.0, 4: 3.0})
+    file = tmp_path / "study.json"
+    assert invoke(["select", "--measure", str(own), "--held-out", "{world}:seed=5:size=16", "--json", str(file)]) == 0
     record = json.loads(file.read_text())
     assert set(record["rules"]) >= {"last", "fqe", "td-error", "coadaptation", "any checkpoint"}
     assert record["trials"][0]["task"] == "grid16smoothobs"

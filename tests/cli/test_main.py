@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dr3.cli import COMMANDS
+from dr3.cli import COMMANDS, invoke
 
 HEAVY = {"jax", "jaxlib", "equinox", "optax", "orbax", "numpy", "scipy", "matplotlib", "gymnasium", "tyro", "rich"}
 
@@ -28,6 +28,31 @@ def test_help_waits_for_nothing_heavy(words):
 def test_importing_the_package_loads_no_jax():
     script = "import sys, dr3; dir(dr3); sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (FileNotFoundError(2, "No such file or directory", "gone.png"), "dr3: gone.png: No such file or directory.\n"),
+        (OSError("cannot identify image file"), "dr3: cannot identify image file.\n"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence_and_exit_code_2(monkeypatch, capsys, error, says):
+    def refuse(arguments):
+        raise error
+
+    monkeypatch.setattr("dr3.cli.demo.main", refuse)
+    assert invoke(["demo"]) == 2
+    assert capsys.readouterr().err == says
+
+
+def test_a_reader_who_left_is_no_mistake(monkeypatch):
+    def leave(arguments):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("dr3.cli.demo.main", leave)
+    with pytest.raises(BrokenPipeError):
+        invoke(["demo"])
 
 
 def test_the_command_exits_with_its_code_and_no_traceback():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from dr3.cli import invoke
-from dr3.paper.experiments import EXPERIMENTS, estimate
+from dr3.paper.experiments import EXPERIMENTS, Result, estimate
 
 
 def test_the_list_is_complete_and_knows_the_last_result(tmp_path, capsys, monkeypatch):
@@ -20,6 +22,39 @@ def test_the_list_is_complete_and_knows_the_last_result(tmp_path, capsys, monkey
     assert "smoke: shows" in said
     assert invoke(["reproduce", "--record", "record.md", "--scale", "smoke"]) == 0
     assert "1 results of 40" in capsys.readouterr().out
+
+
+def test_a_record_of_nothing_is_refused_and_the_old_page_stays(tmp_path, capsys):
+    (tmp_path / "page.md").write_text("as it was")
+    assert invoke(["reproduce", "--record", str(tmp_path / "page.md"), "--out", str(tmp_path / "nowhere")]) == 2
+    assert "There are no results of laptop scale in" in capsys.readouterr().err
+    assert (tmp_path / "page.md").read_text() == "as it was"
+
+
+def test_a_damaged_result_is_named_in_the_list_beside_all_others(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    assert invoke(["reproduce", "table-E.1", "--scale", "smoke"]) == 0
+    damaged = Path("reproduction") / "laptop" / "table-1" / "result.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text('{"id": "tab')
+    capsys.readouterr()
+    assert invoke(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert "smoke: shows" in said
+    assert f"laptop: {damaged} is damaged" in said
+
+
+def test_runs_that_failed_are_exit_code_1(tmp_path, monkeypatch):
+    verdicts = []
+
+    def fail(plan, **_):
+        verdicts.append(Result("table-E.1", "smoke", "cannot be compared", "a reason of any words", failed=True))
+        return verdicts
+
+    monkeypatch.setattr("dr3.paper.experiments.reproduce", fail)
+    assert invoke(["reproduce", "table-E.1", "--scale", "smoke", "--out", str(tmp_path)]) == 1
+    assert verdicts
 
 
 def test_a_dry_run_shows_grid_settings_data_and_time(tmp_path, capsys, monkeypatch):
@@ -49,10 +84,18 @@ def test_a_dry_run_shows_grid_settings_data_and_time(tmp_path, capsys, monkeypat
         ([], "Name figures and tables"),
         (["table-1", "--all"], "Name figures and tables"),
         (["table-9"], "The paper has no 'table-9'"),
+        (["table-1", "--list"], "--list and --record are about all figures and tables"),
+        (["--all", "--record", "page.md"], "--list and --record are about all figures and tables"),
+        (["--list", "--record", "page.md"], "say one alone"),
+        (["table-E.1", "--workers", "2", "--engine", "ray"], "--workers is of the engine local"),
+        (["table-E.1", "--gpus", "1"], "--gpus is of the engine ray"),
+        (["table-E.1", "--out", "file"], "file/laptop/runs cannot be a folder"),
+        (["figure-5", "--data", "file"], "file cannot be a folder"),
         (["table-F.4", "--scale", "paper"], "85 data sets are missing"),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, sentence, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
     assert invoke(["reproduce", *arguments]) == 2
     assert sentence in capsys.readouterr().err

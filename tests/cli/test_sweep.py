@@ -53,7 +53,34 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(sweep, tmp_path):
     code, _, err = sweep(GRID.replace("grid16smoothobs", "gone.npz"))
     assert code == 2
     assert err == f"dr3: {tmp_path / 'grid.toml'}: there is no file for the data gone.npz.\n"
-    code, _, err = sweep(GRID, "--address", "auto")
-    assert code == 2
-    assert err == "dr3: --address is of the engine ray: say --engine ray too.\n"
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--address", "auto"), "--address is of the engine ray: say --engine ray too."),
+        (("--cpus", "1"), "--cpus is of the engine ray: say --engine ray too."),
+        (("--gpus", "0"), "--gpus is of the engine ray: say --engine ray too."),
+        (("--engine", "ray", "--workers", "2"), "--workers is of the engine local; on ray --cpus says how many"),
+        (("--engine", "ray", "--cpus", "0"), "A task needs at least 1 cpu"),
+    ],
+)
+def test_a_flag_of_the_other_engine_is_refused(sweep, tmp_path, flags, sentence):
+    for more in ((), ("--dry-run",)):
+        code, _, err = sweep(GRID, *flags, *more)
+        assert code == 2
+        assert sentence in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_flag_in_what_is_prepared_is_said_once(sweep, tmp_path):
+    made = tmp_path / "maze.npz"
+    command = f"data collect maze --evn pointmaze/umaze --out {made}"
+    grid = GRID.replace("grid16smoothobs", str(made)) + f'[prepare]\n"{made}" = "{command}"'
+    code, _, err = sweep(grid, "--workers", "1")
+    assert code == 1
+    assert f"The command that makes {made} cannot be read: dr3 {command}. Its log: " in err
+    (log,) = (tmp_path / "out").glob("prepare-*/log.txt")
+    assert log.read_text().count("--- process") == 1
+    assert "attempt" not in log.read_text()

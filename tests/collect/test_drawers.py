@@ -16,6 +16,7 @@ from dr3.collect.drawers_skills import PRIOR, solve
 from dr3.data import Frames
 from dr3.envs.drawers import DrawersEnv
 from dr3.errors import UserError
+from dr3.training.folder import RunFolder
 
 
 def collect_little(task: str, out: Path, seed: int = 0):
@@ -74,6 +75,14 @@ def test_every_task_has_a_way() -> None:
         env.scene.reset(top=0.0, bottom=0.0, ball=np.array([-0.1, 0.28, 0.04]), block=np.array([0.29, 0.28, 0.07]))
         first = list(islice(solve(task, env.scene, np.random.default_rng(0)), 1))
         assert first[0].shape == (8,)
+
+
+def test_a_second_start_is_refused_while_the_first_acts(tmp_path) -> None:
+    with (
+        RunFolder(tmp_path / "closed" / "unfinished").locked(),
+        pytest.raises(UserError, match="unfinished is in use by another process"),
+    ):
+        collect_little("drawers/closed", tmp_path / "closed")
 
 
 @pytest.mark.usefixtures("camera")

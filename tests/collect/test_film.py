@@ -3,12 +3,13 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
 from dr3.cli import invoke
-from dr3.collect.film import film, write_gif
+from dr3.collect.film import LONGEST, film, quantized, write_gif
 from dr3.data import ContinuousActions, assemble
 from dr3.envs import make_world, maze_worlds
 from dr3.envs.drawers_tasks import DRAWERS, DrawerTask
@@ -17,6 +18,41 @@ from dr3.methods import BC, Spec
 from dr3.training import train
 from dr3.training.evaluation import Policy
 from dr3.training.side_by_side import play_side_by_side
+
+
+def seen_in(frame: Image.Image) -> bytes:
+    return frame.convert("RGB").tobytes()
+
+
+class Endless(gymnasium.Env):
+    """Nothing ends it, and every step pays 1."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012 (Gymnasium's own)
+    observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, **_):
+        return 0, {}
+
+    def step(self, action):
+        return 0, 1.0, False, False, {}
+
+    def render(self):
+        return np.zeros((4, 4, 3), np.uint8)
+
+
+def test_an_episode_without_end_is_filmed_for_so_many_steps(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("dr3.collect.film.make_world", lambda *_, **__: Endless())
+    assert invoke(["play", "Endless-v0", "--out", str(tmp_path / "endless.gif")]) == 0
+    assert f"the episode's first {LONGEST} steps with a return of {LONGEST}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        invoke(["play", "--help"])
+    assert f"its first {LONGEST:,} steps" in capsys.readouterr().out
+
+
+def test_frames_are_kept_in_few_colours_as_they_are_drawn(monkeypatch) -> None:
+    monkeypatch.setattr("dr3.collect.film.make_world", lambda *_, **__: Endless())
+    monkeypatch.setattr("dr3.collect.film.LONGEST", 3)
+    assert [frame.mode for frame in film("Endless-v0").frames] == ["P"] * 4
 
 
 @pytest.mark.usefixtures("camera")
@@ -57,7 +93,7 @@ def test_a_learned_policy_is_filmed_as_it_was_evaluated(tmp_path, monkeypatch, c
     )
     played = film("pointmaze/umaze", learned, seed=3)  # with actions beyond the bounds, which are fitted to them
     assert len(played.frames) == 13
-    assert (played.frames[0] != played.frames[-1]).any()  # the point has moved
+    assert seen_in(played.frames[0]) != seen_in(played.frames[-1])  # the point has moved
     assert {row.shape for row in seen} == {(4,)}
     filmed = list(seen)
     play_side_by_side("pointmaze/umaze", Policy(method, None, Spec((4,), ContinuousActions(2))), [3], 0.99)
@@ -80,7 +116,7 @@ def test_worlds_are_drawn_with_the_observations_of_the_data(world, observed, hei
 
 
 def test_frames_come_back_in_order(tmp_path) -> None:
-    frames = [np.full((4, 4, 3), value, np.uint8) for value in (0, 120, 250)]
+    frames = [quantized(np.full((4, 4, 3), value, np.uint8)) for value in (0, 120, 250)]
     write_gif(tmp_path / "grey.gif", frames, 10)
     with Image.open(tmp_path / "grey.gif") as picture:
         shades = [int(np.asarray(frame.convert("L"))[0, 0]) for frame in ImageSequence.Iterator(picture)]
@@ -97,7 +133,12 @@ def test_mistakes_are_said_in_a_sentence(tmp_path, monkeypatch) -> None:
     with pytest.raises(UserError, match=r"Blackjack-v1 cannot be drawn: pygame is not installed"):
         film("Blackjack-v1")
     with pytest.raises(UserError, match=r"written as \.gif"):
-        write_gif(tmp_path / "x.mp4", [np.zeros((2, 2, 3), np.uint8)], 10)
+        write_gif(tmp_path / "x.mp4", [quantized(np.zeros((2, 2, 3), np.uint8))], 10)
+    (tmp_path / "folder.gif").mkdir()
+    with pytest.raises(UserError, match=r"folder\.gif is a folder"):
+        write_gif(tmp_path / "folder.gif", [quantized(np.zeros((2, 2, 3), np.uint8))], 10)
+    with pytest.raises(UserError, match="A seed is a whole number"):
+        film("Hopper-v5", seed=-1)
     monkeypatch.setattr("dr3.collect.film.film", lambda *_, **__: pytest.fail("acted before the file was looked at"))
     assert invoke(["play", "drawers/open", "--out", str(tmp_path / "x.mp4")]) == 2
 

@@ -91,6 +91,24 @@ def test_stopped_in_the_middle_it_ends_with_the_same_file(tmp_path, played, monk
     assert [path.name for path in tmp_path.iterdir()] == ["play.npz"]
 
 
+def test_a_second_start_is_refused_while_the_first_collects(tmp_path, played, monkeypatch):
+    maze = import_module("dr3.collect.maze")
+    episode, refusals = maze._episode, []
+
+    def start_another(*arguments):
+        if not refusals:
+            with pytest.raises(UserError, match=r"play\.npz\.unfinished is in use by another process") as refused:
+                collect_maze(MAZE, steps=1200, kind="play", out=tmp_path / "play.npz", progress=False)
+            refusals.append(refused)
+        return episode(*arguments)
+
+    monkeypatch.setattr(maze, "_episode", start_another)
+    data = collect_maze(MAZE, steps=1200, kind="play", out=tmp_path / "play.npz", progress=False)
+    assert refusals
+    assert data.fingerprint() == played.fingerprint()
+    assert [path.name for path in tmp_path.iterdir()] == ["play.npz"]
+
+
 def test_another_body_needs_a_walker(tmp_path):
     with pytest.raises(UserError, match="trained walker"):
         collect_maze("antmaze/umaze", steps=10, out=tmp_path / "ant.npz")
@@ -108,7 +126,7 @@ def test_missing_folders_are_made(tmp_path, monkeypatch, capsys):
 
 def test_a_file_cannot_be_the_folder(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"x/maze.npz: .*/file is a file"):
+    with pytest.raises(UserError, match=r"file/x cannot be a folder: .*/file is a file"):
         collect_maze(MAZE, steps=50, out=tmp_path / "file" / "x" / "maze.npz")
 
 
@@ -118,6 +136,8 @@ def test_a_file_cannot_be_the_folder(tmp_path):
         ({"--env": "Hopper-v5"}, "no maze 'Hopper-v5'"),
         ({"--out": "maze.csv"}, "ending"),
         ({"--steps": "1"}, "at least 2"),
+        ({"--noise": "nan"}, "noise must be at least 0, not nan"),
+        ({"--noise": "-1"}, "noise must be at least 0, not -1.0"),
         ({"--seed": "-1"}, "A seed is a whole number"),
     ],
 )

@@ -10,10 +10,13 @@ import pytest
 from dr3.cli import invoke
 from dr3.collect import load
 from dr3.collect import replay as collecting
+from dr3.collect.going import newest
 from dr3.collect.online_dqn import Schedule
 from dr3.collect.replay import collect_dqn
+from dr3.collect.unfinished import collection
 from dr3.errors import UserError
 from dr3.methods import DQN
+from dr3.training.checkpoints import Checkpoints
 
 METHOD = DQN(hidden=(16,), batch_size=8, learning_rate=0.01, target_period=10, discount=0.9)
 SCHEDULE = Schedule(
@@ -96,6 +99,43 @@ def test_going_on_after_a_stop_gives_the_same_file(collected, corridor, tmp_path
     assert [file.name for file in tmp_path.iterdir()] == ["corridor.npz"]
     with pytest.raises(UserError, match="is there already"):
         collect_dqn(corridor, **ask)
+
+
+ASKED = {"world": "corridor", "steps": 3}
+
+
+def test_a_collection_is_held_while_it_lasts_and_its_folder_goes_at_the_end(tmp_path) -> None:
+    folder, file = tmp_path / "x.npz.unfinished", tmp_path / "x.npz"
+    with collection(folder, ASKED, file):
+        with pytest.raises(UserError, match="is in use by another process"), collection(folder, ASKED, file):
+            pytest.fail("a second one began")
+        assert (folder / "config.json").exists()
+    assert not folder.exists()
+
+
+def test_a_start_that_comes_when_a_twin_has_ended_is_refused(tmp_path) -> None:
+    file = tmp_path / "x.npz"
+    file.write_text("")
+    with pytest.raises(UserError, match="is there already"), collection(tmp_path / "x.npz.unfinished", ASKED, file):
+        pytest.fail("began")
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_damaged_record_of_a_collection_is_named(tmp_path) -> None:
+    (tmp_path / "config.json").write_text('{"world": ')
+    with pytest.raises(UserError, match=r"config\.json is damaged"), collection(tmp_path, ASKED, tmp_path / "x.npz"):
+        pytest.fail("began")
+
+
+def test_a_state_that_is_whole_but_lost_an_array_gives_way_to_the_one_before(tmp_path) -> None:
+    states, tree = Checkpoints(tmp_path), {"a": np.arange(3), "b": np.arange(4)}
+    for step in (1, 2, 3):
+        states.save(step, {name: column + step for name, column in tree.items()})
+    states.save(2, {"a": tree["a"]})
+    states.path(3).write_bytes(b"")
+    np.testing.assert_array_equal(newest(states, tree)["a"], tree["a"] + 1)
+    states.path(1).unlink()
+    assert newest(states, tree) is None
 
 
 @pytest.mark.parametrize(

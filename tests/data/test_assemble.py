@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dr3.data import assemble
+from dr3.data import DiscreteActions, assemble
 from dr3.errors import UserError
 
 LISTS = {
@@ -21,7 +21,7 @@ def test_lists_are_as_good_as_arrays():
     arrays = {name: np.asarray(column) for name, column in LISTS.items()}
     assert from_lists.fingerprint() == assemble(arrays, source="memory", name="mine").fingerprint()
     np.testing.assert_array_equal(from_lists.next_observations[:2], [[1.0], [2.0]])
-    assert (from_lists.name, from_lists.action_space.count) == ("mine", 2)
+    assert (from_lists.name, from_lists.action_space) == ("mine", DiscreteActions(2))
 
 
 def test_rows_of_different_shapes_are_refused():

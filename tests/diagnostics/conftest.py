@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,9 @@ def trained(tmp_path_factory) -> Path:
 @pytest.fixture
 def runs(trained) -> Runs:
     return Runs(trained)
+
+
+@pytest.fixture
+def own_runs(trained, tmp_path) -> Runs:
+    """A copy of it that a test may change."""
+    return Runs(shutil.copytree(trained, tmp_path / "run"))

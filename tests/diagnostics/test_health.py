@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from dr3.diagnostics import Measurements, Thresholds
+from dr3.diagnostics.checks import CHECKS, signs
 from dr3.diagnostics.health import judge, judge_member
+from dr3.errors import UserError
 from dr3.regularizers import DR3
 
 STEPS = np.array([0, 10, 20, 30, 40])
@@ -54,6 +57,39 @@ def test_dot_products_may_grow_with_q():
     assert verdicts(columns(features__dot_product=[1, 2, 6, 18, 54], q__mean=[0, 1, 3, 9, 27])) == []
 
 
+def test_dot_products_that_grow_with_q_are_noted():
+    found = judge_member(
+        "dqn", STEPS, columns(features__dot_product=[1, 2, 6, 18, 54], q__mean=[0, 1, 3, 9, 27]), Thresholds()
+    )
+    assert found.healthy
+    (note,) = found.notes
+    assert (note.name, note.since) == ("growing dot products", 40)  # 54 is 27 times the 2 of step 10
+    assert note.sentence == ("Feature dot products have grown 27x since step 10, to 54: what DR3 is meant to prevent.")
+
+
+def test_checks_and_their_signs_have_the_same_names():
+    of = {**columns(), "td/held_out_error": np.ones(5)}
+    assert [sign.name for sign in signs(STEPS, of, Thresholds())] == list(CHECKS)
+
+
+def test_what_is_co_adaptation_is_not_noted_again():
+    found = judge_member("dqn", STEPS, columns(features__dot_product=[1, 5, 6, 60, 240]), Thresholds())
+    assert (len(found.verdicts), found.notes) == (1, [])
+
+
+def test_what_was_not_looked_at_is_said():
+    features_only = {name: values[None] for name, values in columns().items() if not name.startswith("q/")}
+    whole = judge(Measurements(STEPS, features_only, 8), [("mine", None, None)], Thresholds())
+    assert whole.not_looked_at == ["divergence", "held-out error"]
+    assert str(whole).splitlines()[-1] == "Not looked at: divergence, held-out error."
+    once = judge(
+        Measurements(STEPS[:1], {n: v[:, :1] for n, v in features_only.items()}, 8),
+        [("mine", None, None)],
+        Thresholds(),
+    )
+    assert str(once).splitlines()[-1] == "Signs of growth need several checkpoints; here is one."
+
+
 def test_the_ratio_of_proposition_3_2_is_co_adaptation_by_itself():
     found = only(columns(features__co_adaptation=[0.2, 0.9, 1.1, 0.9, 1.0]))
     assert found.since == 40
@@ -99,7 +135,7 @@ def test_the_last_layers_spectrum_alone_is_a_note():
     assert not found.unhealthy.any()
     (note,) = found.notes
     assert (note.name, note.since, note.evidence["of"], note.advice) == ("unstable spectrum", 40, "last_layer", "")
-    assert str(found).splitlines()[0] == "  Healthy: none of the signs shows."
+    assert str(found).splitlines()[0] == "  Healthy: none of the signs shows, which is no promise of a good policy."
     assert "Note, no sign of ill health by itself: An eigenvalue" in str(found)
     measured = Measurements(STEPS, {name: values[None] for name, values in of.items()}, 64)
     whole = judge(measured, [("cql", None, None)], Thresholds())
@@ -125,6 +161,18 @@ def test_a_member_that_was_frozen_is_ill_whatever_else_is_measured():
     found = judge(measured, [("dqn", None, 37)], Thresholds())
     assert not found.healthy
     assert found.members[0].verdicts[0].since == 37
+
+
+def test_a_frozen_member_is_not_sent_to_a_checkpoint_from_after_its_end():
+    measured = Measurements(STEPS, {name: values[None] for name, values in columns().items()}, 64)
+    frozen = judge(measured, [("dqn", None, 30)], Thresholds()).members[0].verdicts[0]
+    assert "use the checkpoint of step 20, the last without a sign" in frozen.advice
+
+
+def test_a_run_without_checkpoints_is_not_called_healthy(own_runs):
+    shutil.rmtree(own_runs.folder.checkpoints.folder)
+    with pytest.raises(UserError, match="has no whole checkpoint yet"):
+        own_runs.health()
 
 
 def test_a_run_says_its_own_health(runs):

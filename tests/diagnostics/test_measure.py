@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import jax
 import numpy as np
 import pytest
 
 from dr3.collect import load
+from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics import measure
 from dr3.diagnostics.answers import answers_of, parameter_products
 from dr3.errors import UserError
@@ -89,6 +91,28 @@ def test_other_data_than_the_runs_own_are_refused(runs, logged):
 def test_data_that_moved_can_be_given(runs):
     moved = dataclasses.replace(load("grid16smoothobs:size=64", discount=0.9), name="moved")
     assert measure(runs, moved, steps=[60], gradients=False).steps.tolist() == [60]
+
+
+def test_a_run_without_a_whole_checkpoint_is_refused(own_runs):
+    shutil.rmtree(own_runs.folder.checkpoints.folder)
+    with pytest.raises(UserError, match="has no whole checkpoint yet"):
+        measure(own_runs)
+
+
+def test_held_out_observations_of_another_shape_are_refused(runs, logged):
+    with pytest.raises(UserError, match=r"have observations of shape .* has \(16,\)"):
+        measure(runs, held_out=logged, steps=[60], gradients=False)
+
+
+def test_held_out_data_with_other_actions_are_refused(runs):
+    more = dataclasses.replace(load("grid16smoothobs:size=32:seed=9", discount=0.9), action_space=DiscreteActions(10))
+    with pytest.raises(UserError, match=r"count=10.*count=5"):
+        measure(runs, held_out=more, steps=[60], gradients=False)
+
+
+def test_what_the_run_was_trained_on_is_refused_as_held_out(runs):
+    with pytest.raises(UserError, match="name other episodes"):
+        measure(runs, held_out=load("grid16smoothobs:size=64", discount=0.9), steps=[60], gradients=False)
 
 
 def _spec(data):

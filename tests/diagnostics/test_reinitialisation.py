@@ -52,3 +52,9 @@ def test_a_run_that_was_never_tried_needs_a_world(runs):
     with pytest.raises(UserError, match="--env"):
         reinitialise(runs)
     assert reinitialise(runs, env="grid16smoothobs", steps=[60]).steps.tolist() == [60]
+
+
+def test_a_run_with_its_initial_weights_alone_is_refused(own_runs):
+    own_runs.folder.checkpoints.rewind(0)
+    with pytest.raises(UserError, match="no checkpoint after the initial one"):
+        reinitialise(own_runs)

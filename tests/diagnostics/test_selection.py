@@ -2,16 +2,20 @@ from __future__ import annotations
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
 from dr3.collect import load
 from dr3.diagnostics import select
-from dr3.diagnostics.fqe import FQE
-from dr3.diagnostics.selection import PROTOCOLS, best
-from dr3.diagnostics.study import Trial, outcomes, trials
+from dr3.diagnostics.fqe import FQE, fqe_values
+from dr3.diagnostics.selection import PROTOCOLS, choose
 from dr3.envs import gridworld, policy_values
 from dr3.errors import UserError
+
+
+def broken(critic):
+    return jax.tree.map(lambda leaf: leaf * np.nan, critic)
 
 
 def test_last_and_step(runs):
@@ -36,9 +40,45 @@ def test_td_error_prefers_held_out_data(runs):
     assert (with_it.choices[0].scores != without.choices[0].scores).all()
 
 
-def test_the_latest_of_equals_and_never_a_nan():
-    assert best(np.array([1.0, 3, 3, 2])) == 2
-    assert best(np.array([1.0, np.nan, 0])) == 0
+def test_the_latest_of_equals_and_never_a_score_that_is_not_finite():
+    assert choose("q", np.array([1.0, 3, 3, 2])) == 2
+    assert choose("q", np.array([-1.0, np.nan, -2, np.inf])) == 0
+    assert choose("q", np.array([np.nan, np.inf])) is None
+
+
+def test_rules_that_name_checkpoints_take_no_other():
+    assert choose("healthy", np.array([10.0, 20, -30])) == 1
+    assert choose("healthy", np.array([-10.0, -20, -30])) is None
+    assert choose("coadaptation", np.array([-10.0, -20])) is None
+    assert choose("step:20", np.array([0.0, np.nan, 0])) is None
+
+
+@pytest.mark.parametrize("rule", ["td-error", "coadaptation", "q", "srank"])
+def test_a_critic_that_is_not_finite_is_never_chosen(own_runs, rule):
+    for step in (20, 40, 60):
+        first, second = own_runs.critics(step)
+        own_runs.folder.checkpoints.save(step, [broken(first), second if step == 20 else broken(second)])
+    found = select(own_runs, rule)
+    assert [choice.step for choice in found.choices] == [None, 20]
+    assert json.loads((own_runs.path / "selection.json").read_text())["members"][0]["step"] is None
+
+
+def test_no_checkpoint_is_healthy_where_none_is_finite(own_runs):
+    for step in (20, 40, 60):
+        own_runs.folder.checkpoints.save(step, broken(own_runs.critics(step)))
+    assert [choice.step for choice in select(own_runs, "healthy").choices] == [None, None]
+
+
+def test_fitted_evaluation_has_no_value_for_a_critic_that_is_not_finite(runs):
+    critic, data = runs.critics(60)[0], load("grid16smoothobs:size=64", discount=0.9)
+    values = fqe_values([critic, broken(critic)], runs.members[0].method, data, FQE(updates=1, hidden=(4,)))
+    assert np.isfinite(values).tolist() == [True, False]
+
+
+def test_what_was_saved_of_a_member_after_it_diverged_is_never_chosen(own_runs):
+    own_runs.folder.write(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 40}})
+    assert [choice.step for choice in select(own_runs, "last").choices] == [20, 60]
+    assert [choice.step for choice in select(own_runs, "step:60").choices] == [None, 60]
 
 
 def test_unknown_rules_and_steps(runs):
@@ -60,37 +100,3 @@ def test_fqe_finds_the_exact_value_of_a_policy():
     fitted = fqe(lambda s: np.ones(len(s), np.int32), data, 0.8)
     assert fitted == pytest.approx(exact, abs=0.15)
     assert exact > 0.5  # the test can fail
-
-
-def trial(returns, scores, shown):
-    steps = np.arange(1, len(returns) + 1)
-    holds = np.array(shown, bool)
-    return Trial(
-        "world", "dqn", steps, np.array(returns, float), {"rule": np.array(scores, float)}, holds, {"s": holds}
-    )
-
-
-def test_regret_and_correlation_by_hand():
-    one = trial([1, 4, 3, 2], [1, 2, 3, 0], [0, 0, 0, 0])
-    assert one.regret("rule") == 1
-    assert one.regret_of_any() == 1.5
-    # Ranks 1 4 3 2 and 2 3 4 1: differences 1 1 1 1, so 1 - 6 * 4 / (4 * 15).
-    assert one.correlation("rule") == pytest.approx(0.6)
-    assert np.isnan(trial([1, 1], [1, 2], [0, 0]).correlation("rule"))
-
-
-def test_outcomes_by_hand():
-    fell = trial([10, 10, 2, 1], [0] * 4, [0, 1, 1, 1])  # worth 10 at the first sign, 1.5 later
-    stayed = trial([10, 10, 10, 10], [0] * 4, [0, 0, 1, 0])
-    worthless = trial([0, 0, 0, 0], [0] * 4, [1, 0, 0, 0])
-    found = outcomes([fell, stayed, worthless])
-    assert (found["any sign"].dropped, found["any sign"].counted) == (1, 2)
-    assert (found["s"].dropped, found["s"].counted) == (1, 2)
-    assert (found["no sign"].dropped, found["no sign"].counted) == (1, 3)  # step 1 of `fell`; steps 1 and 2 of `stayed`
-
-
-def test_trials_of_a_run(runs):
-    found = trials(runs, ["last", "q"])
-    assert [one.algorithm for one in found] == ["dqn", "dqn+dr3:0.1"]
-    assert found[0].returns == pytest.approx(runs.evaluations["evaluation/return"][0, 1:])
-    assert found[0].regret("last") == pytest.approx(found[0].returns.max() - found[0].returns[-1])

@@ -40,6 +40,12 @@ def test_features_alone_say_nothing_about_q(logged):
     assert not any(name.startswith(("q/", "td/")) for name in found)
 
 
+def test_a_weight_that_lies_the_other_way_is_refused(logged):
+    sideways = np.ones((3, 5))
+    with pytest.raises(UserError, match=r"reads 5 features, and there are 3; its weight is \(actions, features\)"):
+        dr3.diagnose(relu_features, logged, last_layer=sideways)
+
+
 def test_values_and_a_policy_of_ones_own(logged):
     found = columns(
         dr3.diagnose(

@@ -4,7 +4,7 @@ import pkgutil
 
 import pytest
 
-from dr3.cli import invoke
+from dr3.cli import carry_out
 from dr3.errors import UserError
 from dr3.methods import CQL, DQN
 from dr3.regularizers import DR3, FeatureNorm
@@ -45,7 +45,7 @@ def test_every_choice_is_a_task(grid):
     assert first.makes == "logs/a.npz"
     command = ["data", "collect", "dqn", "--env", "minatar/breakout", "--out", "logs/a.npz"]
     assert first.arguments == {"arguments": command}
-    assert pkgutil.resolve_name(first.function) is invoke
+    assert pkgutil.resolve_name(first.function) is carry_out
     methods = {DQN(hidden=hidden, learning_rate=rate) for hidden in ((8,), (16, 4)) for rate in (0.001, 1.0)}
     methods.add(CQL(hidden=(8, 4)))
     regularizers = {None, DR3(0.1), DR3(1.0), DR3(0.5, absolute=True), FeatureNorm(0.3)}
@@ -71,6 +71,17 @@ def test_files_that_are_not_there(grid, tmp_path):
     words = [f"{tmp_path}/b.npz:seed=1+{tmp_path}/b.npz", f"{tmp_path}/b.npz+{tmp_path}/samples/d.npz", "sample:any"]
     assert missing_files([Task(word, DQN()) for word in words]) == [f"{tmp_path}/samples/d.npz"]
     assert missing_files([Task("samples/replay", DQN())]) == ["samples/replay"]
+
+
+def test_a_folder_is_no_grid(tmp_path):
+    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+        read_grid(tmp_path)
+
+
+def test_a_file_that_is_made_beside_another_is_not_missing():
+    made = Preparation("both/done.json", "package:function", {}, also=("both/a.npz",))
+    wanted = [Task(word, DQN(), needs=(made.name,)) for word in ("both/a.npz:fraction=0.5", "both/b.npz+both/a.npz")]
+    assert missing_files([made, *wanted]) == ["both/b.npz"]
 
 
 def test_every_part_of_the_data_waits_for_what_makes_it(grid):
@@ -103,7 +114,10 @@ LEAST = {"steps": "5", "data": "'grid16smoothobs'"}
         ({"seeds": "[]"}, "[methods.dqn]", "seeds is an empty list"),
         ({"regularizers": "['dr4:1']"}, "[methods.dqn]", "regularizers: There is no regularizer 'dr4'"),
         ({"coefficients": "['x']"}, "[methods.dqn]", "coefficients must be a number, not 'x'"),
+        ({"coefficients": "[0.1]"}, "[methods.dqn]", "coefficients are of regularizers that name none"),
+        ({"coefficients": "[0.1]", "regularizers": "['dr3:1']"}, "[methods.dqn]", "there is no such one"),
         ({"prepare": "3"}, "[methods.dqn]", "prepare is a table of lines"),
+        ({}, "[methods.dqn]\n[prepare]\n'a.npz' = \"collect 'a\"", "no command (No closing quotation): collect 'a"),
         ({"steps": ""}, "[methods.dqn]", "grid.toml is not TOML"),
     ],
 )

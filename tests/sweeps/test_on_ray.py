@@ -92,6 +92,12 @@ def test_a_killed_worker_and_a_lost_node_change_no_result(cluster, tasks, undist
         assert digest(outcome.runs(task)) == digest(undisturbed.runs(task))
 
 
+@needs_ray
+def test_what_is_no_address_is_refused(tasks, tmp_path):
+    with pytest.raises(UserError, match=r"There is no Ray cluster at nonsense:1:2 \(Invalid address format"):
+        run_tasks(tasks, tmp_path, engine=OnRay("nonsense:1:2"), show=False)
+
+
 def test_what_cannot_be_an_engine_is_refused(monkeypatch, tasks, tmp_path):
     with pytest.raises(UserError, match="at least 1 cpu and no fewer than 0 gpus, not 0 and 0"):
         OnRay(cpus=0)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import signal
+import sys
 
 import pytest
 
@@ -17,7 +19,7 @@ def test_it_comes_back_from_json_as_it_was(tmp_path):
     task = Task(
         "a.npz:fraction=0.5", CQL(hidden=(8, 4)), (None, DR3(0.1, absolute=True)), (3, 5), env=None, needs=("b",)
     )
-    made = Preparation("a.npz", "package:function", {"steps": 3}, needs=("c",))
+    made = Preparation("a.npz", "package:function", {"steps": 3}, needs=("c",), also=("b.npz",))
     for number, job in enumerate((task, made)):
         write_record(tmp_path / str(number), job)
         assert read_record(tmp_path / str(number)) == job
@@ -32,6 +34,35 @@ def test_what_is_being_made_is_not_made_a_second_time_at_once(tmp_path):
     one.run(tmp_path / "job")
     assert made.exists()
     one.run(tmp_path / "job")  # a second mkdir would fail
+
+
+def test_a_command_that_cannot_be_read_is_a_mistake_and_no_death(tmp_path, capsys):
+    line = ["data", "collect", "maze", "--evn", "pointmaze/umaze"]
+    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": line})
+    with pytest.raises(
+        UserError, match=r"makes maze\.npz cannot be read: dr3 data collect maze --evn pointmaze/umaze\."
+    ):
+        one.run(tmp_path / "job")
+    assert "--evn" in capsys.readouterr().err
+
+
+def test_a_command_that_only_prints_its_help_makes_nothing(tmp_path, capsys):
+    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": ["data", "collect", "maze", "--help"]})
+    with pytest.raises(UserError, match=r"came to its end without making maze\.npz"):
+        one.run(tmp_path / "job")
+
+
+def test_a_command_that_is_refused_says_why(tmp_path):
+    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": ["data", "collect", "maze", "--env", "garden"]})
+    with pytest.raises(UserError, match="There is no maze 'garden'"):
+        one.run(tmp_path / "job")
+
+
+def test_a_signal_to_stop_passes_through_a_preparation(tmp_path, monkeypatch):
+    monkeypatch.setattr("dr3.cli.carry_out", lambda: sys.exit(128 + signal.SIGTERM))
+    with pytest.raises(SystemExit) as stopped:
+        Preparation("maze.npz", "dr3.cli:carry_out", {}).run(tmp_path / "job")
+    assert stopped.value.code == 143
 
 
 def test_the_name_follows_from_the_content(tiny):
@@ -82,6 +113,13 @@ def there(tiny, tmp_path):
 )
 def test_finished_is_the_end_of_this_very_run(there, tiny, change, finished):
     assert dataclasses.replace(tiny, **change).finished(there) == finished
+
+
+@pytest.mark.parametrize("name", ["config.json", "status.json"])
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"step": 1200'])
+def test_a_run_whose_record_is_damaged_is_not_finished(there, tiny, name, content):
+    (there / name).write_text(content)
+    assert not tiny.finished(there)
 
 
 def test_a_run_on_its_way_is_not_finished(there, tiny):

@@ -6,9 +6,11 @@ import itertools
 import json
 import os
 import signal
+from collections import Counter
 from contextlib import contextmanager
 from functools import partial
 
+import numpy as np
 import pytest
 
 from dr3.errors import UserError
@@ -153,7 +155,14 @@ def empty(state):
     state.write_bytes(b"")
 
 
-@pytest.mark.parametrize("damage", [truncate, halve, flip_a_bit, empty])
+def lose_an_array(state):
+    """As damage of what tells where arrays begin and end can do: all that is left matches its checksums."""
+    with np.load(state) as stored:
+        kept = {name: stored[name] for name in stored.files[1:]}
+    np.savez(state, allow_pickle=False, **kept)
+
+
+@pytest.mark.parametrize("damage", [truncate, halve, flip_a_bit, empty, lose_an_array])
 def test_a_damaged_state_is_noticed_and_the_one_before_used(run, tmp_path, whole, save_every_chunk, damage, capsys):
     runs = run(out=tmp_path / "run", chunk=10)
     state = runs.folder.state
@@ -194,6 +203,37 @@ def test_with_every_state_damaged_it_starts_again(run, tmp_path, whole, save_eve
     for step in runs.folder.state.steps():
         empty(runs.folder.state.path(step))
     assert digest(run(out=tmp_path / "run")) == whole
+
+
+def test_states_that_are_whole_but_of_other_shapes_are_not_thrown_away(run, tmp_path, save_every_chunk):
+    runs = run(out=tmp_path / "run", chunk=10)
+    for step in runs.folder.state.steps():
+        lose_an_array(runs.folder.state.path(step))
+    with pytest.raises(UserError, match=r"No state in .*state fits this run; remove that folder to start again"):
+        run(out=tmp_path / "run")
+    assert Runs(tmp_path / "run").checkpoints == runs.checkpoints
+
+
+def test_no_single_bit_makes_a_checkpoint_raise_or_come_back_as_another(tmp_path):
+    tree = {"a": np.arange(6, dtype=np.float32).reshape(3, 2), "b": np.int32(7)}
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.save(1, tree)
+    good = checkpoints.path(1).read_bytes()
+    verdicts = Counter()
+    for place, bit in itertools.product(range(len(good)), range(8)):
+        content = bytearray(good)
+        content[place] ^= 1 << bit
+        checkpoints.path(1).write_bytes(content)
+        whole = checkpoints.whole(1)
+        try:
+            restored = checkpoints.restore(1, tree)
+        except ValueError:
+            restored = None
+        verdicts[whole, restored is not None] += 1
+        if whole and restored is not None:
+            assert all(np.array_equal(restored[name], tree[name]) for name in tree), (place, bit)
+    assert verdicts[False, False] > 1000
+    assert verdicts[True, False] > 0
 
 
 def test_a_finished_run_is_left_alone(run, tmp_path, whole):

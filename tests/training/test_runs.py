@@ -3,14 +3,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import dr3
+from dr3.diagnostics import Measurements
 from dr3.errors import UserError
 from dr3.instruments import cosine, dot_product, norm, srank
 from dr3.regularizers import DR3
+from dr3.reports.kept import Kept
+from dr3.reports.watch import Watcher
 from dr3.training import Runs, digest
 
 METRICS = {
@@ -140,6 +144,72 @@ def test_a_damaged_middle_line_is_said(runs):
         _ = Runs(runs.path).metrics
 
 
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "config.json is damaged: it is not JSON"),
+        ('{"members": [', "config.json is damaged: it is not JSON"),
+        ("[]", "config.json is damaged or not one of dr3's: its 'data' is missing or of another kind"),
+        ("{}", "config.json is damaged or not one of dr3's: its 'data' is missing or of another kind"),
+    ],
+)
+def test_a_configuration_that_is_none_is_said(copied_run, content, says):
+    (copied_run / "config.json").write_text(content)
+    with pytest.raises(UserError, match=says):
+        Runs(copied_run)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"members": []}, "it has no members"),
+        ({"members": 3}, "its 'members' is missing or of another kind"),
+        ({"members": [{}]}, "not of a run that this dr3 can read"),
+        ({"members": [{"method": {"name": "later"}, "regularizer": None, "seed": 0}]}, "There is no name 'later'"),
+        ({"members": ["dqn"]}, "not of a run that this dr3 can read"),
+        ({"action_space": {"kind": "Words"}}, "not of a run that this dr3 can read .*'Words'"),
+    ],
+)
+def test_a_configuration_of_something_else_is_said_with_its_file(copied_run, change, says):
+    config = json.loads((copied_run / "config.json").read_text())
+    (copied_run / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(UserError, match=rf"config\.json.*{says}"):
+        Runs(copied_run)
+
+
+@pytest.mark.parametrize("content", ["", '{"step": 5', '{"step": "5", "finished": true, "diverged": {}}'])
+def test_a_damaged_status_is_said_with_its_file(copied_run, content):
+    (copied_run / "status.json").write_text(content)
+    with pytest.raises(UserError, match=r"status\.json is damaged"):
+        _ = Runs(copied_run).status
+
+
+@pytest.mark.parametrize("name", ["config.json", "status.json"])
+def test_a_page_that_watches_says_what_is_damaged(copied_run, name):
+    (copied_run / name).write_text("{")
+    assert f"{name} is damaged" in Watcher([copied_run]).page()
+
+
+def test_a_kept_measurement_that_cannot_be_opened_counts_as_none(copied_run):
+    kept = Kept(Runs(copied_run), 40, gradients=False)
+    kept.write(Measurements(np.array([40]), {"q/mean": np.ones((4, 1))}, 64))
+    assert kept.read() is not None
+    content = bytearray(kept.path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] ^= 1  # as if it were encrypted
+    kept.path.write_bytes(content)
+    assert kept.read() is None
+
+
+def test_a_checkpoint_of_other_shapes_is_said_with_its_file(copied_run):
+    with np.load(copied_run / "checkpoints" / "000000040.npz") as stored:
+        kept = {name: stored[name] for name in stored.files[1:]}
+    np.savez(copied_run / "checkpoints" / "000000040.npz", allow_pickle=False, **kept)
+    runs = Runs(copied_run)
+    assert runs.checkpoints == [0, 20, 40]
+    with pytest.raises(UserError, match=r"000000040\.npz is damaged, or not of this run"):
+        runs.critics(40)
+
+
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(UserError, match=r"is not a run: it has no config\.json"):
         dr3.open(tmp_path)
@@ -154,6 +224,9 @@ def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path
     assert run(steps=20, seeds=2).path != runs.path
 
 
+untyped: Any = dr3  # for settings that its types do not allow
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -162,8 +235,8 @@ def test_a_folder_without_a_name_is_called_after_its_configuration(run, tmp_path
         ({"chunk": 0}, "chunk must be at least 1, not 0"),
         ({"seeds": [0.5]}, "A seed is a whole number from 0 to 4294967295, not 0.5"),
         ({"data_on": "gpu"}, "data_on must be one of 'auto', 'device', 'host', not 'gpu'"),
-        ({"regularizer": dr3.DR3(reduction="avg")}, "reduction must be one of 'mean', 'sum', not 'avg'"),
-        ({"regularizer": dr3.DR3(stop_gradient="both")}, "stop_gradient must be one of 'next', None, not 'both'"),
+        ({"regularizer": untyped.DR3(reduction="avg")}, "reduction must be one of 'mean', 'sum', not 'avg'"),
+        ({"regularizer": untyped.DR3(stop_gradient="both")}, "stop_gradient must be one of 'next', None, not 'both'"),
         ({"regularizer": dr3.DR3(math.nan)}, "The coefficient of dr3 must be a number, not nan"),
         ({"regularizer": dr3.LabelNoiseDR3(step_size=0.0)}, r"step_size must be above 0, not 0\.0"),
         ({"regularizer": dr3.LabelNoiseDR3(rows=-4)}, "rows must be at least 0, not -4"),
@@ -181,9 +254,9 @@ def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):
 @pytest.mark.parametrize(
     ("method", "says"),
     [
-        (dr3.DQN(error="mae"), "error must be one of 'mse', 'huber', not 'mae'"),
-        (dr3.DQN(network="resnet"), "network must be one of 'auto', 'mlp', 'minatar', 'nature', not 'resnet'"),
-        (dr3.TD(behavior="clone"), "behavior must be one of .*, not 'clone'"),
+        (untyped.DQN(error="mae"), "error must be one of 'mse', 'huber', not 'mae'"),
+        (untyped.DQN(network="resnet"), "network must be one of 'auto', 'mlp', 'minatar', 'nature', not 'resnet'"),
+        (untyped.TD(behavior="clone"), "behavior must be one of .*, not 'clone'"),
         (dr3.DQN(learning_rate=math.inf), "learning_rate must be at least 0, not inf"),
     ],
 )

@@ -51,7 +51,23 @@ def main() -> None:
 
 
 def invoke(arguments: list[str]) -> int:
-    """Carry out one command line; the exit code."""
+    """Carry out one command line; the exit code. A user's mistake is said in one sentence."""
+    from dr3.errors import UserError
+
+    try:
+        return carry_out(arguments)
+    except UserError as mistake:
+        sentence = str(mistake)
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # what no check has foreseen: a disk that is full, a file that may not be read
+        sentence = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
+    print(f"dr3: {sentence}", file=sys.stderr)
+    return 2
+
+
+def carry_out(arguments: list[str]) -> int:
+    """The same, but a mistake is a `UserError`."""
     from dr3.errors import UserError
 
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -61,14 +77,10 @@ def invoke(arguments: list[str]) -> int:
         print(f"dr3 {metadata.version('dr3')}")
         return 0
     command, *rest = arguments
-    try:
-        if command not in COMMANDS:
-            raise UserError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
-        _keep_compiled_programs()
-        return import_module(f"dr3.cli.{command}").main(rest)
-    except UserError as mistake:
-        print(f"dr3: {mistake}", file=sys.stderr)
-        return 2
+    if command not in COMMANDS:
+        raise UserError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
+    _keep_compiled_programs()
+    return import_module(f"dr3.cli.{command}").main(rest)
 
 
 def _help() -> str:

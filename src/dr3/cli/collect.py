@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dr3.cli.parsing import Count, dispatch, parse
+from dr3.cli.parsing import Count, dispatch, parse, value_of
 
 if TYPE_CHECKING:
     from dr3.data import Transitions
@@ -133,7 +133,7 @@ def _dqn(arguments: list[str]) -> int:
     from dr3.methods import DQN
 
     collect: Any
-    if any("atari/" in word and "minatar/" not in word for word in arguments):  # other defaults, and other flags
+    if (value_of("--env", arguments) or "").startswith("atari/"):  # other defaults, and other flags
         from dr3.collect.emulated import ATARI_DQN as defaults
         from dr3.collect.emulated import AtariSchedule as schedule
         from dr3.collect.emulated import collect_emulated_dqn as collect

@@ -43,9 +43,14 @@ def main(arguments: list[str]) -> int:
         return 0
 
     from dr3.reports.compare import as_json, compare, panels
-    from dr3.reports.curves import draw
+    from dr3.reports.curves import check_picture, draw
+    from dr3.training.folder import check_file
 
     options: Compared = chosen.run
+    if options.picture is not None:
+        check_picture(options.picture)
+    if options.json is not None:
+        check_file(options.json)
     runs = train_as_told(options, chosen.method)
     sides = compare(runs)
     for file in filter(None, (runs.path / "comparison.json", options.json)):

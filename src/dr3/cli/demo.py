@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dr3.cli.parsing import parse
+from dr3.errors import UserError
 
 if TYPE_CHECKING:
     from dr3.paper.demonstration import Demonstration
@@ -41,11 +42,19 @@ class Demo:
 def main(arguments: list[str]) -> int:
     options = parse(Demo, arguments, prog="dr3 demo", description=Demo.__doc__ or "")
 
+    if options.full and options.smoke:
+        raise UserError("--full is the largest demo and --smoke the smallest; choose one of them.")
+
     from dr3.paper.demonstration import FULL, QUICK, SMOKE, findings
     from dr3.paper.demonstration_pictures import draw_findings
+    from dr3.reports.curves import check_picture
+    from dr3.training.folder import check_file
 
     sizes = FULL if options.full else SMOKE if options.smoke else QUICK
     out = options.out / f"{'x'.join(map(str, sizes.gridworlds.hidden))}-{sizes.gridworlds.updates}"
+    check_picture(out / "dr3.png")
+    if options.json is not None:
+        check_file(options.json)
     began = time.monotonic()
     _introduce(sizes)
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from dr3.cli.parsing import parse
+from dr3.errors import UserError
 
 if TYPE_CHECKING:
     from dr3.training import Runs
@@ -55,6 +56,10 @@ class Diagnose:
 
 def main(arguments: list[str]) -> int:
     options = parse(Diagnose, arguments, prog="dr3 diagnose", description=Diagnose.__doc__ or "")
+    if options.layers and (options.data is not None or options.held_out is not None):
+        raise UserError("--layers tries policies in a world and reads no data: leave out --data and --held-out.")
+    if not options.layers and (options.replace != "initial" or options.env is not None or options.out is not None):
+        raise UserError("--replace, --env and --out are for --layers.")
 
     from dr3.training import Runs
 
@@ -85,7 +90,10 @@ def _layers(runs: Runs, options: Diagnose) -> int:
     from dr3.diagnostics.health import label_of
     from dr3.diagnostics.reinitialisation import reinitialise
     from dr3.reports.heatmap import draw_layers
+    from dr3.training.folder import check_file
 
+    picture = options.out or runs.path / "layers.png"
+    check_file(picture)
     test = reinitialise(runs, env=options.env, randomise=options.replace == "fresh")
     labels = [label_of(runs, number) for number in range(len(runs))]
     if options.json:
@@ -98,7 +106,6 @@ def _layers(runs: Runs, options: Diagnose) -> int:
             "unmodified": test.unmodified.tolist(),
         }
         print(json.dumps(record, indent=2))
-    picture = options.out or runs.path / "layers.png"
     draw_layers(test, labels, picture)
     if not options.json:
         for label, shares in zip(labels, test.normalised, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 import tyro
@@ -34,6 +35,17 @@ def parse(what: type[T] | Any, arguments: list[str], *, prog: str, description: 
         description=description,
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
     )
+
+
+def value_of(flag: str, arguments: list[str]) -> str | None:
+    """What follows a flag, where that must be known before it is known what to parse; the last one counts."""
+    found = None
+    for word, following in pairwise([*arguments, ""]):
+        if word == flag:
+            found = following
+        elif word.startswith(f"{flag}="):
+            found = word.removeprefix(f"{flag}=")
+    return found
 
 
 def dispatch(command: str, verbs: Mapping[str, Callable[[list[str]], int]], usage: str, arguments: list[str]) -> int:

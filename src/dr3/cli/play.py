@@ -22,7 +22,7 @@ dr3 play pointmaze/medium --policy runs/maze@20000:1 --out maze.gif"""
 
 @dataclass(frozen=True)
 class Play:
-    """One episode of a policy, written as a GIF."""
+    """One episode of a policy, or its first 1,000 steps, written as a GIF."""
 
     world: Annotated[str, tyro.conf.Positional]
     """drawers/blocked-by-drawer, drawers/blocked-by-object, drawers/closed, drawers/open, a maze (pointmaze/umaze,
@@ -47,5 +47,6 @@ def main(arguments: list[str]) -> int:
     check_gif(out)  # before the episode is acted, not after
     played = film(options.world, options.policy, seed=options.seed)
     write_gif(out, played.frames, played.frames_per_second)
-    print(f"{len(played.frames) - 1} steps with a return of {played.total:g} are in {out}")
+    part = "" if played.over else "the episode's first "
+    print(f"{part}{len(played.frames) - 1} steps with a return of {played.total:g} are in {out}")
     return 0

@@ -46,7 +46,10 @@ def main(arguments: list[str]) -> int:
     from dr3.collect import load
     from dr3.reports.report import write_report
     from dr3.training import Runs
+    from dr3.training.folder import check_file
 
+    if options.out is not None:
+        check_file(options.out)
     runs = [Runs(path) for path in options.runs]
     data = None if options.data is None else load(options.data, discount=runs[0].members[0].method.discount)
 

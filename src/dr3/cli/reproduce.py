@@ -74,6 +74,8 @@ def main(arguments: list[str]) -> int:
 
     from dr3.paper.experiments import EXPERIMENTS, Plan, find, reproduce, write_record
 
+    _check_choice(options)
+    engine = options.where.build()
     if options.list:
         _print_list(options.data, options.out)
         return 0
@@ -81,17 +83,23 @@ def main(arguments: list[str]) -> int:
         results = write_record(options.record, options.out, options.scale)
         print(f"{options.record} holds {len(results)} results of {len(EXPERIMENTS)}.")
         return 0
-    if options.all == bool(options.ids):
-        raise UserError("Name figures and tables by their ids, or all of them with --all; --list names them.")
     plan = Plan(tuple(find(options.ids or EXPERIMENTS)), options.scale, options.data, options.out)
     if options.dry_run:
         from dr3.cli.reproduction_plan import print_plan
 
         print_plan(plan)
         return 0
-    results = reproduce(plan, engine=options.where.build(), told=_tell)
+    results = reproduce(plan, engine=engine, told=_tell)
     _print_verdicts(plan, results)
-    return 1 if any(result.why.startswith("not all of its runs") for result in results) else 0
+    return 1 if any(result.failed for result in results) else 0
+
+
+def _check_choice(options: Reproduce) -> None:
+    if options.list or options.record is not None:
+        if options.ids or options.all or options.dry_run or (options.list and options.record is not None):
+            raise UserError("--list and --record are about all figures and tables, and do nothing else: say one alone.")
+    elif options.all == bool(options.ids):
+        raise UserError("Name figures and tables by their ids, or all of them with --all; --list names them.")
 
 
 def _tell(experiment: Experiment, result: Result) -> None:
@@ -111,8 +119,15 @@ def _print_list(data: Path, out: Path) -> None:
 
     table = _table("id", "claim", "needs", "time", "last result")
     for experiment in EXPERIMENTS.values():
-        found = {scale: Result.read(out / scale / experiment.id) for scale in SCALES}
-        known = {scale: result for scale, result in found.items() if result is not None}
+        known, last = {}, {}
+        for scale in SCALES:
+            try:
+                result = Result.read(out / scale / experiment.id)
+            except UserError as damage:
+                last[scale] = str(damage)
+                continue
+            if result is not None:
+                known[scale], last[scale] = result, result.verdict
         needs = experiment.needs or {}
         table.add_row(
             experiment.id,
@@ -124,7 +139,7 @@ def _print_list(data: Path, out: Path) -> None:
                 else f"{scale}: {experiment.at(scale, Folders(data, out / scale / 'runs')).updates:,} updates"
                 for scale in SCALES
             ),
-            "\n".join(f"{scale}: {result.verdict}" for scale, result in known.items()),
+            "\n".join(f"{scale}: {words}" for scale, words in last.items()),
         )
     _print(table)
 

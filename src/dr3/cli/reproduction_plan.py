@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan) -> None:
     from rich.console import Console
 
-    from dr3.paper.experiments import jobs_of, missing_data
-    from dr3.sweeps import Preparation, Task, data_of
+    from dr3.paper.experiments import jobs_of
+    from dr3.sweeps import Preparation, Task, data_of, missing_files
 
     console = Console()
     designs = plan.designs
@@ -28,7 +28,7 @@ def print_plan(plan: Plan) -> None:
         if isinstance(job, Preparation):
             state = "there" if job.finished(plan.folders.runs / job.name) else "to be made"
             console.print(f"  {job.makes}: {state}", soft_wrap=True, highlight=False)
-    missing = missing_data(jobs)
+    missing = missing_files(jobs)
     for word in missing:
         console.print(f"  {word}: missing", soft_wrap=True, highlight=False)
     console.print(

@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
 def _check(arguments: list[str]) -> int:
     options = parse(CheckOptions, arguments, prog="dr3 theory check", description=CheckOptions.__doc__ or "")
 
-    _refuse_missing_folder(options.json)
+    _check_outputs(options)
     from rich.console import Console
 
     from dr3.theory.checks import run_checks
@@ -77,7 +77,9 @@ def _check(arguments: list[str]) -> int:
 def _watch(arguments: list[str]) -> int:
     options = parse(WatchOptions, arguments, prog="dr3 theory watch", description=WatchOptions.__doc__ or "")
 
-    _refuse_missing_folder(options.json)
+    _check_outputs(options)
+    if options.seeds < 1:
+        raise UserError(f"--seeds must be at least 1, not {options.seeds}.")
     from rich.console import Console
 
     from dr3.theory import float64
@@ -124,14 +126,19 @@ def _watch_table(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _refuse_missing_folder(path: Path | None) -> None:
+def _check_outputs(options: CheckOptions | WatchOptions) -> None:
     """Before minutes of work, not after."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise UserError(f"--json: the folder of {path} does not exist; make it first.")
+    from dr3.training.folder import check_file, check_folder
+
+    if options.json is not None:
+        check_file(options.json)
+    if options.plots is not None:
+        check_folder(options.plots)
 
 
 def _write(path: Path | None, value: Any) -> None:
     if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(_plain(value), indent=1) + "\n")
 
 

@@ -6,11 +6,10 @@ import dataclasses
 import sys
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
-from dr3.cli.parsing import Count, parse
+from dr3.cli.parsing import Count, parse, value_of
 from dr3.errors import UserError
 
 EXAMPLES = """\
@@ -128,11 +127,10 @@ def _class_for(cls: Any, arguments: list[str]) -> Any:
     from dr3.data.transitions import ContinuousActions
     from dr3.methods import FOR_CONTINUOUS_ACTIONS
 
-    words = [word for flag, word in pairwise([*arguments, ""]) if flag == "--data"]
-    words += [argument.removeprefix("--data=") for argument in arguments if argument.startswith("--data=")]
-    if cls.name in FOR_CONTINUOUS_ACTIONS and words and not {"-h", "--help"} & set(arguments):
+    word = value_of("--data", arguments)
+    if cls.name in FOR_CONTINUOUS_ACTIONS and word and not {"-h", "--help"} & set(arguments):
         other: Any = FOR_CONTINUOUS_ACTIONS[cls.name]
-        if isinstance(table_of(words[-1], other.discount).action_space, ContinuousActions):
+        if isinstance(table_of(word, other.discount).action_space, ContinuousActions):
             return other
     return cls
 

@@ -52,11 +52,18 @@ def main(arguments: list[str]) -> int:
         return 0
 
     from dr3.diagnostics.tuning import tuning_of
+    from dr3.hyperparameters import within
     from dr3.notation import spell
     from dr3.regularizers import DR3
-    from dr3.reports.curves import draw
+    from dr3.reports.curves import check_picture, draw
+    from dr3.training.folder import check_file
 
     options: Tuned = chosen.run
+    for number in options.coefficients:
+        within("coefficients", number, 0)
+    check_picture(options.picture or (options.out or Path("runs")) / "tuning.png")
+    if options.json is not None:
+        check_file(options.json)
     coefficients = options.coefficients or _grid(table_of(options.data, chosen.method.discount))
     words = tuple(spell(DR3(coefficient)) for coefficient in coefficients)
     runs = train_as_told(dataclasses.replace(options, regularizer=words), chosen.method)
@@ -107,7 +114,12 @@ def _print(runs: Any, tuning: Tuning, picture: Path) -> None:
         table.add_row(f"{trial.coefficient:g}", sparkline(curve), f"{curve[-1]:.4g}", verdict)
     console = Console()
     console.print(table)
-    if tuning.chosen is None:
+    if not any(trial.diverged for trial in tuning.trials):
+        console.print(
+            f"c0 = {tuning.chosen:g}, the smallest that was tried: Q-values diverge with none of them, so that this "
+            "rule has nothing to go by."
+        )
+    elif tuning.chosen is None:
         console.print("With every coefficient Q-values diverge; try larger ones, or a smaller learning rate.")
     else:
         console.print(f"c0 = {tuning.chosen:g}: the smallest with which Q-values do not diverge.")

@@ -20,7 +20,8 @@ from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
 from dr3.collect.gymnasium_world import World
-from dr3.collect.online_sac import HostPolicy, Rows
+from dr3.collect.online_sac import HostPolicy
+from dr3.collect.rows import Rows
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
 from dr3.progress import Reporter, reporter

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import shutil
 import signal
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -24,11 +23,12 @@ from numpy.typing import NDArray
 
 from dr3.collect.drawers_acting import KINDS, Part, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
-from dr3.collect.unfinished import begin_or_continue
+from dr3.collect.unfinished import collection
 from dr3.cores import available_cores
 from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.errors import UserError
 from dr3.progress import reporter
+from dr3.training.folder import check_folder
 from dr3.training.interruption import watched
 
 EPISODES_PER_PART = 10
@@ -64,26 +64,26 @@ def collect_drawers(
     out/success.json. Ctrl-C or SIGTERM stops; the same call goes on, and ends with the same files.
     """
     folder = Path(out)
-    _check(task, folder, episodes, steps, seed, workers)
+    _check(task, episodes, steps, seed, workers)
+    check_folder(folder)
     asked = {"task": task, "episodes": episodes, "steps": steps, "seed": seed}
-    unfinished = folder / "unfinished"
-    begin_or_continue(unfinished, asked)
-    parts = [part for kind in KINDS for part in _parts(unfinished, kind, asked)]
-    _act_all(parts, workers or available_cores(), f"scripts in {task}", progress)
-    measured = []
-    for kind in KINDS:
-        loaded = [dict(np.load(part.path)) for part in parts if part.kind == kind]
-        columns = {name: np.concatenate([part[name] for part in loaded]) for name in loaded[0]}
-        del loaded
-        measured += _measure(task, kind, columns["succeeded"])
-        write_npz(folder / f"{kind}.npz", _table(task, kind, columns, steps))
-    rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
-    (folder / "success.json").write_text(json.dumps({**asked, "measured": rates}, indent=2) + "\n")
-    shutil.rmtree(unfinished)
+    unfinished, files = folder / "unfinished", {kind: folder / f"{kind}.npz" for kind in KINDS}
+    with collection(unfinished, asked, *files.values()):
+        parts = [part for kind in KINDS for part in _parts(unfinished, kind, asked)]
+        _act_all(parts, workers or available_cores(), f"scripts in {task}", progress)
+        measured = []
+        for kind, file in files.items():
+            loaded = [dict(np.load(part.path)) for part in parts if part.kind == kind]
+            columns = {name: np.concatenate([part[name] for part in loaded]) for name in loaded[0]}
+            del loaded
+            measured += _measure(task, kind, columns["succeeded"])
+            write_npz(file, _table(task, kind, columns, steps))
+        rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
+        (folder / "success.json").write_text(json.dumps({**asked, "measured": rates}, indent=2) + "\n")
     return measured
 
 
-def _check(task: str, folder: Path, episodes: int, steps: int, seed: int, workers: int | None) -> None:
+def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None) -> None:
     if task not in PRIOR:
         raise UserError(f"There are no scripts for the task {task!r}; there are for {', '.join(PRIOR)}.")
     for name, value in (("episodes", episodes), ("steps", steps), ("workers", 1 if workers is None else workers)):
@@ -91,9 +91,6 @@ def _check(task: str, folder: Path, episodes: int, steps: int, seed: int, worker
             raise UserError(f"{name} must be at least 1, not {value}.")
     if seed < 0:
         raise UserError(f"A seed is a whole number from 0 on, not {seed}.")
-    for kind in KINDS:
-        if (folder / f"{kind}.npz").exists() and not (folder / "unfinished").exists():
-            raise UserError(f"{folder / kind}.npz is there already; remove it or choose another folder.")
 
 
 def _parts(unfinished: Path, kind: str, asked: dict[str, Any]) -> Iterator[Part]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from dr3.collect.emulated_dqn import ATARI_DQN, Agent, AtariSchedule, Log, Place
 from dr3.collect.going import going, newest
-from dr3.collect.unfinished import begin_or_continue, check_online
+from dr3.collect.unfinished import check_online, collection
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_dqn_replay, write_npz
 from dr3.data.subsets import PARTS
 from dr3.envs import EmulatedWorld, atari
@@ -57,16 +56,15 @@ def collect_emulated_dqn(
         "method": to_json(method),
         "schedule": dataclasses.asdict(schedule),
     }
-    begin_or_continue(folder, asked)
-    log = Log(folder, world, steps)
-    _run(Agent(world, log, method, schedule, seed), Checkpoints(folder / "state"), steps, progress)
-    table = to_transitions(log, world, discount=float(method.discount), seed=seed)
-    if path.suffix:
-        write_npz(path, table)
-    else:
-        _write_folder(folder / "files", log, table)
-        (folder / "files").rename(path)
-    shutil.rmtree(folder)
+    with collection(folder, asked, path):
+        log = Log(folder, world, steps)
+        _run(Agent(world, log, method, schedule, seed), Checkpoints(folder / "state"), steps, progress)
+        table = to_transitions(log, world, discount=float(method.discount), seed=seed)
+        if path.suffix:
+            write_npz(path, table)
+        else:
+            _write_folder(folder / "files", log, table)
+            (folder / "files").rename(path)
     return table
 
 
@@ -88,9 +86,9 @@ def _run(agent: Agent, states: Checkpoints, steps: int, show: bool) -> None:
 def _resume(agent: Agent, states: Checkpoints) -> Place:
     """The newest whole state. What the log holds beyond it is written over, with the same."""
     fresh = agent.start()
-    if (step := newest(states)) is None:
+    stored: Place | None = newest(states, fresh)
+    if stored is None:
         return agent.begin(fresh, 0)
-    stored = states.restore(step, fresh)
     place = stored._replace(learner=jax.tree.map(jnp.array, stored.learner))
     agent.catch_up(place)
     return place

@@ -16,28 +16,35 @@ from numpy.typing import NDArray
 from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
 from dr3.envs.screen import drawing
 from dr3.errors import UserError
+from dr3.training.folder import check_file
+from dr3.training.member import check_seed
 
 if TYPE_CHECKING:
     import gymnasium
+    from PIL.Image import Image
 
 Act = Callable[[NDArray[Any]], Any]  # from one observation to an action
+LONGEST = 1_000  # steps: some worlds have no end, and a film is in memory until it is written
 
 
 @dataclass(frozen=True)
 class Film:
     """What one episode looked like, and what it brought."""
 
-    frames: list[NDArray[np.uint8]]  # (height, width, 3), one more than steps
+    frames: list[Image]  # as `quantized`, one more than steps
     frames_per_second: float
     total: float  # plain sum of rewards
+    over: bool  # not where the episode went on after its `LONGEST` steps
 
 
 def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
-    """One episode in a world of `make_world` that can be drawn.
+    """One episode, or its `LONGEST` first steps, in a world of `make_world` that can be drawn.
 
     `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
     `RUN@STEP` or `RUN@STEP:MEMBER`.
     """
+    check_seed(seed)
+    _check_pillow()
     undrawn = is_gridworld(world) or world in (*MINATAR, *ATARI)
     env = None if undrawn else make_world(world, render_mode="rgb_array")
     if env is None or "rgb_array" not in env.metadata.get("render_modes", ()):
@@ -47,37 +54,47 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     try:
         observation, _ = env.reset(seed=seed)
         with drawing() if "mujoco" in sys.modules else nullcontext():
-            frames = [np.asarray(env.render())]
+            frames = [quantized(env.render())]
     except DependencyNotInstalled as error:
         raise UserError(f"{world} cannot be drawn: {error}.") from None
     act = _policy(policy, world, env, seed)
     total, over = 0.0, False
-    while not over:
+    while not over and len(frames) <= LONGEST:
         observation, reward, terminal, cut, _ = env.step(act(observation))
-        frames.append(np.asarray(env.render()))
-        total, over = total + float(reward), terminal or cut
+        frames.append(quantized(env.render()))
+        total, over = total + float(reward), bool(terminal or cut)
     speed = float(env.metadata.get("render_fps", 10))
     env.close()
-    return Film(frames, speed, total)
+    return Film(frames, speed, total, over)
 
 
 def check_gif(path: str | Path) -> None:
     """Refuse a file that no moving picture can be written to."""
-    if find_spec("PIL") is None:
-        raise UserError("Writing a GIF needs pillow: pip install 'dr3[mujoco]'.")
+    _check_pillow()
     path = Path(path)
     if path.suffix.lower() != ".gif":
         raise UserError(f"{path}: a moving picture is written as .gif; give the file that ending.")
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
+    check_file(path)
 
 
-def write_gif(path: str | Path, frames: Sequence[NDArray[np.uint8]], frames_per_second: float) -> None:
-    """The last frame stays for a second."""
-    check_gif(path)
+def _check_pillow() -> None:
+    if find_spec("PIL") is None:
+        raise UserError("Writing a GIF needs pillow: pip install 'dr3[mujoco]'.")
+
+
+def quantized(frame: Any) -> Image:
+    """A picture (height, width, 3) in 64 colours: a third of the memory, and what a GIF keeps of it."""
     from PIL import Image
 
-    first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
+    return Image.fromarray(np.asarray(frame, np.uint8)).quantize(64)
+
+
+def write_gif(path: str | Path, frames: Sequence[Image], frames_per_second: float) -> None:
+    """The last frame stays for a second."""
+    check_gif(path)
+    first, *rest = frames
     pause = max(20, round(1000 / frames_per_second))  # what is shorter, viewers show slowly
     first.save(path, save_all=True, append_images=rest, duration=[pause] * len(rest) + [1000], loop=0)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from dr3.progress import Reporter, reporter
 from dr3.training.checkpoints import Checkpoints
@@ -47,6 +48,9 @@ def going(title: str, made: int, steps: int, *, show: bool) -> Generator[Going]:
         yield Going(report, stopping, made, steps)
 
 
-def newest(states: Checkpoints) -> int | None:
-    """The number of the newest state that is whole."""
-    return next((step for step in reversed(states.steps()) if states.whole(step)), None)
+def newest(states: Checkpoints, like: Any) -> Any:
+    """The newest state that is whole, in the structure of `like`; None where there is none."""
+    for step in filter(states.whole, reversed(states.steps())):
+        with suppress(ValueError):  # damaged all the same
+            return states.restore(step, like)
+    return None

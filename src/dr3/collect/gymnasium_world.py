@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dr3.collect.online_sac import Floats, HostPolicy, Rows
+from dr3.collect.online_sac import HostPolicy
+from dr3.collect.rows import Floats, Rows
 from dr3.data import ContinuousActions, Transitions, assemble
 from dr3.envs.worlds import make_world
 from dr3.errors import UserError

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dr3.collect.going import going
-from dr3.collect.unfinished import begin_or_continue, check_table, check_target
+from dr3.collect.rows import Rows
+from dr3.collect.unfinished import check_table, check_target, collection
 from dr3.data import Transitions, assemble, write
 from dr3.data.columns import written_whole
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
+from dr3.hyperparameters import within
 from dr3.training.member import check_seed
 
 Kind = Literal["play", "diverse"]
@@ -33,17 +34,6 @@ PLACES: dict[str, tuple[Cell, ...]] = {
 }
 NOISE = 0.5  # standard deviation of what is added to each action, as in D4RL's Maze2D
 ARRIVED = 0.25  # of a cell's width
-
-
-class Rows(NamedTuple):
-    """The steps of some episodes, column by column."""
-
-    observations: NDArray[np.float32]
-    actions: NDArray[np.float32]
-    rewards: NDArray[np.float32]
-    next_observations: NDArray[np.float32]
-    terminals: NDArray[np.bool_]
-    timeouts: NDArray[np.bool_]
 
 
 def collect_maze(
@@ -78,17 +68,15 @@ def collect_maze(
         raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
     check_table(path)
     check_seed(seed)
-    if steps < 2 or noise < 0:
-        raise UserError(f"steps must be at least 2 and noise at least 0, not {steps} and {noise}.")
+    within("steps", steps, 2)
+    within("noise", noise, 0)
     check_target(path)
     asked = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
     folder = path.with_name(f"{path.name}.unfinished")
-    begin_or_continue(folder, asked)
-    rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
-    name = f"{env.replace('/', '-')}-{kind}-{seed}"
-    table = _table(rows, steps, name, env)
-    write(path, table)
-    shutil.rmtree(folder)
+    with collection(folder, asked, path):
+        rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
+        table = _table(rows, steps, f"{env.replace('/', '-')}-{kind}-{seed}", env)
+        write(path, table)
     return table
 
 

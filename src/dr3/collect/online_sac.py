@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from numpy.typing import NDArray
 
+from dr3.collect.rows import Floats, Rows
 from dr3.collect.unfinished import check_schedule
 from dr3.data.batch import Batch
 from dr3.methods import SAC
@@ -23,8 +22,6 @@ from dr3.methods.continuous import Learner
 from dr3.networks import GaussianPolicy
 from dr3.networks.gaussian_policy import LARGEST_MEAN, LOG_STD
 from dr3.training.loop import draw_rows, stream
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -46,26 +43,6 @@ class Schedule:
     def updates_after(self, steps: int) -> int:
         """Gradient steps that are due once so many steps have been made."""
         return max(0, steps - self.warmup) // self.steps_per_update
-
-
-class Rows(NamedTuple):
-    """Steps of the world, as many as there is room for."""
-
-    observations: Any  # (rows, size) float32
-    actions: Any  # (rows, size) float32, in the world's range
-    rewards: Any  # (rows,) float32
-    next_observations: Any  # (rows, size) float32
-    terminals: Any  # (rows,) bool: the world ended, not the time
-    timeouts: Any  # (rows,) bool
-
-    @classmethod
-    def empty(cls, rows: int, observation: int, action: int) -> Rows:
-        def floats(*shape: int) -> Floats:
-            return np.zeros(shape, np.float32)
-
-        flags = np.zeros((2, rows), np.bool_)
-        wide = (rows, observation)
-        return cls(floats(*wide), floats(rows, action), floats(rows), floats(*wide), flags[0], flags[1])
 
 
 @partial(jax.jit, donate_argnames=("learner", "replay"))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +13,7 @@ import numpy as np
 
 from dr3.collect.going import going, newest
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
-from dr3.collect.unfinished import begin_or_continue, check_online
+from dr3.collect.unfinished import check_online, collection
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
@@ -61,27 +59,20 @@ def collect_dqn(
         "schedule": dataclasses.asdict(schedule),
     }
     folder = path.with_name(f"{path.name}.unfinished")
-    now = _run(folder, asked, world, length, seed, method, schedule, progress)
-    table = to_transitions(now, world, steps=steps, discount=float(method.discount), seed=seed)
-    write_npz(path, table)
-    shutil.rmtree(folder)
+    with collection(folder, asked, path):
+        now = _run(Checkpoints(folder), world, length, seed, method, schedule, progress)
+        table = to_transitions(now, world, steps=steps, discount=float(method.discount), seed=seed)
+        write_npz(path, table)
     return table
 
 
 def _run(
-    folder: Path,
-    asked: dict[str, Any],
-    world: CompiledWorld,
-    length: int,
-    seed: int,
-    method: DQN,
-    schedule: Schedule,
-    show: bool,
+    states: Checkpoints, world: CompiledWorld, length: int, seed: int, method: DQN, schedule: Schedule, show: bool
 ) -> Collection:
-    states = Checkpoints(folder)
     traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
     now = start(traced, number, world=world, length=length, schedule=schedule)
-    now = _resume(states, asked, now)
+    if (kept := newest(states, now)) is not None:
+        now = jax.tree.map(jnp.array, kept)
     copies, made, chunk = schedule.environments, int(now.time), 64
     with going(f"dqn in {world.name}", made * copies, length * copies, show=show) as progress:
         while made < length:
@@ -93,13 +84,6 @@ def _run(
             progress.after(made * copies, note=partial(_recent, now, made), save=save)
             chunk = int(np.clip(chunk * SECONDS_PER_CHUNK / max(seconds, 1e-9), max(1, chunk // 4), 4 * chunk))
     return now
-
-
-def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> Collection:
-    """The newest whole state beside the file, if it is of the same collection."""
-    begin_or_continue(states.folder, asked)
-    step = newest(states)
-    return fresh if step is None else jax.tree.map(jnp.array, states.restore(step, fresh))
 
 
 def to_transitions(now: Collection, world: CompiledWorld, *, steps: int, discount: float, seed: int) -> Transitions:

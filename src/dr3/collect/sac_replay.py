@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -17,8 +16,9 @@ from numpy.typing import NDArray
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
 from dr3.collect.going import going, newest
 from dr3.collect.gymnasium_world import World
-from dr3.collect.online_sac import HostPolicy, Rows, Schedule, learn
-from dr3.collect.unfinished import begin_or_continue, check_online, check_table, check_target
+from dr3.collect.online_sac import HostPolicy, Schedule, learn
+from dr3.collect.rows import Rows
+from dr3.collect.unfinished import check_online, check_table, collection
 from dr3.data import Transitions, write
 from dr3.errors import UserError
 from dr3.hyperparameters import to_json
@@ -66,9 +66,6 @@ def collect_sac(
     folder = path.with_name(f"{path.name}.unfinished")
     files = {cut: path.with_name(f"{path.stem}-{cut}{path.suffix}") for cut in cuts}
     _check(path, steps, seed, method, schedule, cuts, cut_steps)
-    if not folder.exists():  # else what is there is of this collection: it was killed between two files
-        for file in files.values():
-            check_target(file)
     world = World(env, seed)
     asked = {
         "world": env,
@@ -78,16 +75,16 @@ def collect_sac(
         "schedule": dataclasses.asdict(schedule),
         "cuts": dict.fromkeys(cuts, cut_steps),
     }
-    now = _run(folder, asked, world, steps, seed, method, schedule, progress)
-    columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
-    table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
-    for cut, file in files.items():
-        if not file.exists():
-            policy = now.learner.critic.policy
-            write(file, cut_table(cut, now.snapshots, policy, table, world, cut_steps, progress))
-    write(path, table)
-    world.close()
-    shutil.rmtree(folder)
+    with collection(folder, asked, path, *files.values()):
+        now = _run(Checkpoints(folder), world, steps, seed, method, schedule, progress)
+        columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}
+        table = world.table(columns, name=f"{env.lower()}-sac-{seed}", discount=float(method.discount))
+        for cut, file in files.items():
+            if not file.exists():
+                policy = now.learner.critic.policy
+                write(file, cut_table(cut, now.snapshots, policy, table, world, cut_steps, progress))
+        write(path, table)
+        world.close()
     return table
 
 
@@ -105,18 +102,10 @@ def _check(
 
 
 def _run(
-    folder: Path,
-    asked: dict[str, Any],
-    world: World,
-    steps: int,
-    seed: int,
-    method: SAC,
-    schedule: Schedule,
-    show: bool,
+    states: Checkpoints, world: World, steps: int, seed: int, method: SAC, schedule: Schedule, show: bool
 ) -> Collection:
-    states = Checkpoints(folder)
     traced, number = jax.tree.map(jnp.asarray, (method, np.uint32(seed)))
-    now = _resume(states, asked, _start(traced, number, world, steps, schedule))
+    now = _resume(states, _start(traced, number, world, steps, schedule))
     block = Rows.empty(schedule.block, world.size, world.actions.size)
     with going(f"sac in {world.name}", int(now.made), steps, show=show) as progress:
         while now.made < steps:
@@ -166,12 +155,11 @@ def _one_episode(
     )
 
 
-def _resume(states: Checkpoints, asked: dict[str, Any], fresh: Collection) -> Collection:
-    """The newest whole state beside the file, if it is of the same collection."""
-    begin_or_continue(states.folder, asked)
-    if (step := newest(states)) is None:
+def _resume(states: Checkpoints, fresh: Collection) -> Collection:
+    """The newest whole state beside the file."""
+    kept: Collection | None = newest(states, fresh)
+    if kept is None:
         return fresh
-    kept: Collection = states.restore(step, fresh)
     learner, replay = jax.tree.map(jnp.array, (kept.learner, kept.replay))
     return kept._replace(learner=learner, replay=replay)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +13,33 @@ from dr3.data.convert import ENDINGS
 from dr3.data.d4rl import hdf5
 from dr3.errors import UserError
 from dr3.methods import DQN, SAC
+from dr3.training.folder import RunFolder, check_file, read_json
 from dr3.training.member import check_seed
 
 
-def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
-    """Make the folder and write down what is collected; one that is there must be of the same collection."""
-    config = folder / "config.json"
-    if not config.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        config.write_text(json.dumps(asked, indent=2) + "\n")
-        return
-    stored = json.loads(config.read_text())
+@contextmanager
+def collection(folder: Path, asked: dict[str, Any], *files: Path) -> Generator[None]:
+    """Hold the folder of a collection against a second start of it; when all `files` are written, the folder goes.
+
+    One that is there must be of the same collection: what it holds is gone on with.
+    """
+    run = RunFolder(folder)
+    with run.locked():
+        if run.config.exists():
+            _check_same(folder, read_json(run.config), asked)
+        else:
+            try:
+                for file in files:
+                    check_target(file)  # also of a twin that came to its end just now
+            except UserError:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            run.write(run.config, asked)
+        yield
+        shutil.rmtree(folder)
+
+
+def _check_same(folder: Path, stored: dict[str, Any], asked: dict[str, Any]) -> None:
     for key, value in json.loads(json.dumps(asked)).items():
         if stored.get(key) != value:
             raise UserError(
@@ -30,12 +49,10 @@ def begin_or_continue(folder: Path, asked: dict[str, Any]) -> None:
 
 
 def check_target(path: Path) -> None:
-    """A file that is not there yet, in a folder that is or can be made (`begin_or_continue` makes it)."""
+    """A file that is not there yet, in a folder that is or can be made (`collection` makes it)."""
     if path.exists():
         raise UserError(f"{path} is there already; remove it or choose another name.")
-    nearest = next(folder for folder in path.absolute().parents if folder.exists())
-    if not nearest.is_dir():
-        raise UserError(f"{path}: {nearest} is a file, so that nothing can be written into it.")
+    check_file(path)
 
 
 def check_table(path: Path) -> None:

@@ -5,7 +5,7 @@ A check sees one member: (T,) columns by name, over all checkpoints. It answers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +77,27 @@ def co_adaptation(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> S
         return {"dot_product": dots[t], "growth": growth[t], "since": steps[since[t]], "ratio": ratio[t]}
 
     return Sign("co-adaptation", grown | (ratio >= limit.ratio), sentence, evidence)
+
+
+def growing_products(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """What the paper's figures show: dot products that only grow. A note, because Q may have grown with them: on
+    MinAtar they grow in every run without DR3, and the returns rise all the same (docs/results/minatar.md).
+    """
+    dots, first = of["features/dot_product"], int(np.argmax(steps > 0))
+    since = dots[first]
+    growth = dots / since if since > 0 else np.ones_like(dots)
+
+    def sentence(t: int) -> str:
+        return (
+            f"Feature dot products have grown {growth[t]:.0f}x since step {steps[first]:,}, to {dots[t]:.3g}: "
+            "what DR3 is meant to prevent."
+        )
+
+    def evidence(t: int) -> dict[str, Any]:
+        return {"dot_product": dots[t], "growth": growth[t], "since": steps[first]}
+
+    grown = (growth >= limit.growth) & ~co_adaptation(steps, of, limit).holds
+    return Sign("growing dot products", grown, sentence, evidence, note=True)
 
 
 def divergence(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
@@ -160,20 +181,26 @@ def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> 
     return Sign("held-out error", holds & (least > 0), sentence, lambda t: {"error": error[t], "was": least[t]})
 
 
-# Each with the columns it needs.
-CHECKS: tuple[tuple[Callable[[NDArray[np.int64], Columns, Thresholds], Sign], str], ...] = (
-    (divergence, "q/outside"),
-    (co_adaptation, "features/dot_product"),
-    (unstable_spectrum, "spectrum/last_layer/margin"),
-    (rank_collapse, "rank/srank"),
-    (dead_features, "features/dead"),
-    (held_out_error, "td/held_out_error"),
-)
+# By name, each with the column it needs.
+CHECKS: dict[str, tuple[Callable[[NDArray[np.int64], Columns, Thresholds], Sign], str]] = {
+    "divergence": (divergence, "q/outside"),
+    "co-adaptation": (co_adaptation, "features/dot_product"),
+    "growing dot products": (growing_products, "features/dot_product"),
+    "unstable spectrum": (unstable_spectrum, "spectrum/last_layer/margin"),
+    "rank collapse": (rank_collapse, "rank/srank"),
+    "dead features": (dead_features, "features/dead"),
+    "held-out error": (held_out_error, "td/held_out_error"),
+}
 
 
 def signs(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> list[Sign]:
     """Every check whose columns were measured."""
-    return [check(steps, of, limit) for check, needed in CHECKS if needed in of]
+    return [check(steps, of, limit) for check, needed in CHECKS.values() if needed in of]
+
+
+def not_looked_at(of: Collection[str]) -> list[str]:
+    """The names of the checks whose columns were not measured."""
+    return [name for name, (_, needed) in CHECKS.items() if needed not in of]
 
 
 def unhealthy_at(found: Sequence[Sign]) -> NDArray[np.bool_]:

@@ -25,6 +25,7 @@ from dr3.methods import SARSA, ContinuousMethod, Method, Spec
 from dr3.methods.continuous import Following, Learner
 from dr3.networks import GaussianPolicy
 from dr3.training.loop import advance, begin
+from dr3.training.metrics import PROBE_SIZE
 
 
 @hyperparameters
@@ -94,7 +95,10 @@ class FQE:
 
 
 def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) -> NDArray[np.float64]:
-    """The value of each critic's policy: (critics,). Policies that act alike on the data are evaluated once."""
+    """The value of each critic's policy: (critics,). Policies that act alike on the data are evaluated once.
+
+    NaN for a critic whose own values are not finite: what it would do is chance.
+    """
     if isinstance(method, ContinuousMethod):
         data = method.prepare(data)  # the policy is judged by the rewards it was trained on
     starts = data.observations[_first_rows(data)]
@@ -102,6 +106,10 @@ def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) 
     values = []
     for critic in critics:
         following, first = (_actions(method, critic, seen) for seen in (data.next_observations, starts))
+        few = slice(PROBE_SIZE)
+        if not np.isfinite(method.values(critic, jnp.asarray(starts[few]), jnp.asarray(first[few]))).all():
+            values.append(np.nan)
+            continue
         key = following.tobytes() + first.tobytes()
         if key not in known:
             known[key] = fqe.value(following, starts, first, data, method.discount)

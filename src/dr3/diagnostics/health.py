@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.checks import Columns, Thresholds, signs, unhealthy_at
+from dr3.diagnostics.checks import Columns, Thresholds, not_looked_at, signs, unhealthy_at
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
@@ -45,7 +45,9 @@ class MemberHealth:
         return not self.verdicts
 
     def __str__(self) -> str:
-        lines = [str(verdict) for verdict in self.verdicts] or ["Healthy: none of the signs shows."]
+        lines = [str(verdict) for verdict in self.verdicts] or [
+            "Healthy: none of the signs shows, which is no promise of a good policy."
+        ]
         advice = {verdict.advice: None for verdict in self.verdicts}  # each once, in order
         notes = [f"Note, no sign of ill health by itself: {note}" for note in self.notes]
         return "\n".join(f"  {line}" for line in (*lines, *advice, *notes))
@@ -63,8 +65,18 @@ class Health:
     def healthy(self) -> bool:
         return all(member.healthy for member in self.members)
 
+    @property
+    def not_looked_at(self) -> list[str]:
+        """The signs that could not be looked for: there were no Q-values, or no held-out episodes."""
+        return not_looked_at(self.measurements.columns)
+
     def __str__(self) -> str:
-        return "\n".join(f"{member.label}\n{member}" for member in self.members)
+        lines = [f"{member.label}\n{member}" for member in self.members]
+        if self.not_looked_at:
+            lines.append(f"Not looked at: {', '.join(self.not_looked_at)}.")
+        if len(self.measurements.steps) == 1:
+            lines.append("Signs of growth need several checkpoints; here is one.")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """Everything but the curves, as JSON can hold it."""
@@ -72,6 +84,7 @@ class Health:
             "healthy": self.healthy,
             "step": int(self.measurements.steps[-1]),
             "probe_rows": self.measurements.rows,
+            "not_looked_at": self.not_looked_at,
             "members": [
                 {
                     "member": one.label,
@@ -117,7 +130,8 @@ def judge(
     for number, (label, regularizer, frozen) in enumerate(members):
         member = judge_member(label, measured.steps, measured.of(number), thresholds, regularizer)
         if frozen is not None:
-            advice = _advice("divergence", measured.steps, member.unhealthy, regularizer)
+            # What was saved from then on are the weights whose loss was not finite.
+            advice = _advice("divergence", measured.steps, member.unhealthy | (measured.steps >= frozen), regularizer)
             sentence = "The loss or the weights were no longer finite, and training stopped: divergence."
             member.verdicts.insert(0, Verdict("not finite", frozen, sentence, {"step": frozen}, advice))
         judged.append(member)

@@ -17,13 +17,15 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products
 from dr3.errors import UserError
 from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
-from dr3.methods import ContinuousMethod
+from dr3.methods import ContinuousMethod, Spec
 from dr3.training import Runs
 from dr3.training.metrics import probe_of
 
 # Directions of JJᵀ below this share of the largest are float32 rounding: of features, which are products' factors, and
 # of gradient products, which are themselves computed in float32.
 _FEATURES_TOLERANCE, _PRODUCTS_TOLERANCE = 1e-10, 1e-5
+
+HELD_OUT_ERROR = "td/held_out_error"
 
 RANKS = {
     "rank/srank": instruments.srank,
@@ -107,8 +109,11 @@ def measure(
     that were `held_out` of training give `td/held_out_error`. `gradients` adds the spectrum over all parameters, the
     one instrument that takes longer than a moment.
     """
-    data = training_data(runs, data)
     steps = list(steps) if steps is not None else runs.checkpoints
+    if not steps:
+        raise UserError(f"{runs.path} has no whole checkpoint yet, so there is nothing to measure.")
+    unseen = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
+    data = training_data(runs, data)
     found: list[list[dict[str, float]]] = [[] for _ in runs.members]
     for step in steps:
         for number, critic in enumerate(runs.critics(step)):
@@ -116,17 +121,39 @@ def measure(
             learned_from = method.prepare(data)  # a continuous method may scale rewards, and so what is possible
             probe = probe_of(learned_from)
             row = measure_answers(answers_of(method, critic, probe), bounds_of(learned_from, method.discount))
-            if held_out is not None:
-                unseen = method.prepare(held_out) if isinstance(method, ContinuousMethod) else held_out
-                row["td/held_out_error"] = td_error_of(answers_of(method, critic, probe_of(unseen)))
             if gradients:
                 few = probe_of(probe, SPECTRUM_SIZE)
                 products = parameter_products(method, critic, few)
                 row |= _spectrum("all", products, discounts_of(method, few), _PRODUCTS_TOLERANCE)
             found[number].append(row)
-    names = list(found[0][0]) if steps else []
-    columns = {name: np.array([[row[name] for row in rows] for rows in found], np.float64) for name in names}
-    return Measurements(np.array(steps, np.int64), columns, min(len(data), len(probe_of(data))))
+    columns = {name: np.array([[row[name] for row in rows] for rows in found], np.float64) for name in found[0][0]}
+    return Measurements(np.array(steps, np.int64), columns | unseen, min(len(data), len(probe_of(data))))
+
+
+def held_out_errors(runs: Runs, held_out: Transitions, steps: Sequence[int]) -> NDArray[np.float64]:
+    """The TD error of every member at some checkpoints, on episodes that it was not trained on: (members, T)."""
+    _check_held_out(runs, held_out)
+
+    def error(number: int, critic: Any) -> float:
+        method = runs.members[number].method
+        unseen = method.prepare(held_out) if isinstance(method, ContinuousMethod) else held_out
+        return td_error_of(answers_of(method, critic, probe_of(unseen)))
+
+    errors = [[error(number, critic) for number, critic in enumerate(runs.critics(step))] for step in steps]
+    return np.array(errors, np.float64).T
+
+
+def _check_held_out(runs: Runs, held_out: Transitions) -> None:
+    """Refuse a table that the run's critics do not fit, or have seen."""
+    theirs, ours = Spec.of(held_out), runs.spec
+    for what, there, here in (
+        ("observations of shape", theirs.observation_shape, ours.observation_shape),
+        ("the actions", theirs.action_space, ours.action_space),
+    ):
+        if there != here:
+            raise UserError(f"The held-out data {held_out.name} have {what} {there}, and {runs.path} has {here}.")
+    if held_out.fingerprint() == runs.config["data"]["fingerprint"]:
+        raise UserError(f"The held-out data {held_out.name} are what {runs.path} was trained on; name other episodes.")
 
 
 def training_data(runs: Runs, data: Transitions | None = None) -> Transitions:

@@ -55,6 +55,8 @@ def reinitialise(
     """
     evaluator = _evaluator(runs, env, episodes)
     steps = list(steps) if steps is not None else [step for step in runs.checkpoints if step > 0]
+    if not steps:
+        raise UserError(f"{runs.path} has no checkpoint after the initial one whose layers could be replaced.")
     replacements = [_fresh(runs, number) for number in range(len(runs))] if randomise else runs.critics(0)
     layers = tuple(_layers(replacements[0]))
     returns = np.empty((len(runs), len(layers), len(steps)))

@@ -13,7 +13,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, co_adaptation, signs, unhealthy_at
 from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
-from dr3.diagnostics.measure import Measurements, measure, training_data
+from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
 from dr3.errors import UserError
 from dr3.training import Runs
 
@@ -30,6 +30,7 @@ PROTOCOLS = {
     "q": "the largest mean Q",
     "srank": "the largest srank",
 }
+READ_HELD_OUT = ("td-error", "healthy")  # the rules for which held-out episodes change anything
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Choice:
     """Which checkpoint of one member a rule takes."""
 
     member: str
-    step: int
-    scores: Floats  # (T,) by which the rule ranks the checkpoints; the largest is best, the latest of equals is taken
+    step: int | None  # None where there is none to take
+    scores: Floats  # (T,) by which the rule ranks the checkpoints; NaN where one is no candidate
 
 
 @dataclass(frozen=True)
@@ -63,43 +64,55 @@ class Selection:
 def select(runs: Runs, rule: str, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Selection:
     """Choose a checkpoint of every member by a rule of `PROTOCOLS`, and record it in the run as `selection.json`.
 
-    The initial weights are no candidate. Nothing here acts in a world or reads an evaluation.
+    The initial weights are no candidate, nor is a critic that is not finite. Nothing here acts in a world or reads an
+    evaluation.
     """
-    steps = [step for step in runs.checkpoints if step > 0]
-    scores = scores_of(runs, [rule], steps, data, held_out)[rule]
-    chosen = [Choice(label_of(runs, n), steps[best(of)], of) for n, of in enumerate(scores)]
+    steps = steps_for(runs, [rule])
+    measured = None
+    if rule in _MEASURED:
+        measured = measure(runs, data, held_out=held_out, steps=steps, gradients=rule == "healthy")
+    chosen = []
+    for number, scores in enumerate(scores_of(runs, rule, steps, data, measured)):
+        place = choose(rule, scores)
+        chosen.append(Choice(label_of(runs, number), None if place is None else steps[place], scores))
     selection = Selection(rule, protocol_of(rule), np.array(steps), chosen)
     runs.folder.write(runs.path / "selection.json", selection.to_json())
     return selection
 
 
-def scores_of(
-    runs: Runs,
-    rules: Sequence[str],
-    steps: list[int],
-    data: Transitions | None = None,
-    held_out: Transitions | None = None,
-    *,
-    gradients: bool = True,
-) -> dict[str, Floats]:
-    """What each rule thinks of each checkpoint: {rule: (members, T)}. Measured once for all rules.
-
-    `gradients` as in `measure`: without them `healthy` knows nothing of the spectrum.
-    """
+def steps_for(runs: Runs, rules: Sequence[str]) -> list[int]:
+    """The checkpoints that rules choose from; refused here is what would else be noticed after long measurements."""
     for rule in rules:
         protocol_of(rule)
+    steps = [step for step in runs.checkpoints if step > 0]
     if not steps:
         raise UserError(f"{runs.path} has no checkpoint after the initial one to choose.")
-    measured = None
-    if any(rule in _MEASURED for rule in rules):
-        measured = measure(runs, data, held_out=held_out, steps=steps, gradients=gradients and "healthy" in rules)
-    return {rule: _scores(runs, rule, steps, data, measured) for rule in rules}
+    for rule in rules:
+        if (wanted := _named_step(rule)) is not None and wanted not in steps:
+            raise UserError(f"{runs.path} has no checkpoint of step {wanted}; it has {steps}.")
+    return steps
 
 
-def best(scores: Floats) -> int:
-    """The index of the largest score, the latest of equals; a score that is not a number is no score."""
-    ranked = np.where(np.isnan(scores), -np.inf, scores)
-    return int(np.flatnonzero(ranked == ranked.max())[-1])
+def scores_of(
+    runs: Runs, rule: str, steps: Sequence[int], data: Transitions | None, measured: Measurements | None
+) -> Floats:
+    """What a rule thinks of each checkpoint: (members, T), NaN where one is no candidate.
+
+    `measured` are these steps; some rules need it. Without a spectrum in it `healthy` knows nothing of that.
+    """
+    broken = _frozen(runs, steps)
+    if measured is not None:
+        broken |= ~np.isfinite(measured.columns["q/mean"])
+    return np.where(broken, np.nan, _scores(runs, rule, steps, data, measured))
+
+
+def choose(rule: str, scores: Floats) -> int | None:
+    """The index of the largest score, the latest of equals; None where no checkpoint qualifies.
+
+    Most rules can take any checkpoint with a finite score; those that name the ones they may take score them above 0.
+    """
+    able = np.isfinite(scores) & ((scores > 0) | (rule in _TAKE_ANY))
+    return int(np.flatnonzero(able & (scores == scores[able].max()))[-1]) if able.any() else None
 
 
 def protocol_of(rule: str) -> str:
@@ -112,13 +125,23 @@ def protocol_of(rule: str) -> str:
     return PROTOCOLS[rule]
 
 
-def _scores(runs: Runs, rule: str, steps: list[int], data: Transitions | None, measured: Measurements | None) -> Floats:
+def _named_step(rule: str) -> int | None:
+    return int(rule.removeprefix("step:")) if rule.startswith("step:") else None
+
+
+def _frozen(runs: Runs, steps: Sequence[int]) -> NDArray[np.bool_]:
+    """Whether a member had diverged: (members, T). From then on weights were saved whose loss was not finite."""
+    diverged = runs.status["diverged"]
+    since = np.array([diverged.get(str(number), np.inf) for number in range(len(runs))])
+    return np.array(steps) >= since[:, None]
+
+
+def _scores(
+    runs: Runs, rule: str, steps: Sequence[int], data: Transitions | None, measured: Measurements | None
+) -> Floats:
     if rule == "last":
         return np.tile(np.array(steps, np.float64), (len(runs), 1))
-    if rule.startswith("step:"):
-        wanted = int(rule.removeprefix("step:"))
-        if wanted not in steps:
-            raise UserError(f"{runs.path} has no checkpoint of step {wanted}; it has {steps}.")
+    if (wanted := _named_step(rule)) is not None:
         return np.tile((np.array(steps) == wanted).astype(np.float64), (len(runs), 1))
     if rule == "fqe":
         table = training_data(runs, data)
@@ -131,7 +154,7 @@ def _scores(runs: Runs, rule: str, steps: list[int], data: Transitions | None, m
 
 
 def _td_error(measured: Measurements) -> Floats:
-    return -measured.columns.get("td/held_out_error", measured.columns["td/error"])
+    return -measured.columns.get(HELD_OUT_ERROR, measured.columns["td/error"])
 
 
 def _before_co_adaptation(measured: Measurements) -> Floats:
@@ -166,6 +189,8 @@ _MEASURED: dict[str, Callable[[Measurements], Floats]] = {
     "q": lambda measured: measured.columns["q/mean"],
     "srank": lambda measured: measured.columns["rank/srank"],
 }
+
+_TAKE_ANY = ("td-error", "fqe", "q", "srank")
 
 
 def _finite(scores: Floats) -> list[float | None]:

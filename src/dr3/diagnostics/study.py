@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,9 @@ from scipy.stats import spearmanr
 
 from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, signs, unhealthy_at
-from dr3.diagnostics.measure import measure
-from dr3.diagnostics.selection import best, scores_of
+from dr3.diagnostics.health import label_of
+from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_errors, measure
+from dr3.diagnostics.selection import choose, scores_of, steps_for
 from dr3.errors import UserError
 from dr3.training import Runs
 
@@ -21,67 +22,104 @@ Floats = NDArray[np.float64]
 RETURN = "evaluation/return"
 LOOK_BACK = 3  # checkpoints whose mean is what a policy was worth when a sign showed
 DROP = 0.9  # a drop: the mean return of all later checkpoints is below this share of that
-LEARNED = 0.01  # below this share of the best return seen in a world, there is nothing to lose
+LEARNED = 0.01  # below this share of the range of returns seen in a world, there is nothing to lose
 
 
 @dataclass(frozen=True)
 class Trial:
     """One member: what each rule thought of its checkpoints, and what they were really worth."""
 
+    member: str  # with its run folder
     task: str
     algorithm: str
-    steps: NDArray[np.int64]  # (T,) without the initial weights
+    steps: NDArray[np.int64]  # (T,) those that were tried, without the initial weights
     returns: Floats  # (T,)
     scores: dict[str, Floats]  # {rule: (T,)}
     unhealthy: NDArray[np.bool_]  # (T,)
     shown: dict[str, NDArray[np.bool_]]  # {sign: (T,)}
+    untried: int = 0  # how many more checkpoints there are, whose returns nobody knows
 
     def regret(self, rule: str) -> float:
-        """Return of the best checkpoint minus return of the chosen one."""
-        return float(self.returns.max() - self.returns[best(self.scores[rule])])
+        """Return of the best checkpoint minus return of the chosen one; of any, where the rule chooses none."""
+        place = choose(rule, self.scores[rule])
+        return self.regret_of_any() if place is None else float(self.returns.max() - self.returns[place])
 
     def regret_of_any(self) -> float:
         """The same for a checkpoint drawn at random: what a rule has to beat."""
         return float(self.returns.max() - self.returns.mean())
 
     def correlation(self, rule: str) -> float:
-        """Spearman's rank correlation of scores and returns; NaN where either does not vary."""
-        scores = self.scores[rule]
-        if not np.isfinite(scores).all() or np.ptp(scores) == 0 or np.ptp(self.returns) == 0:
+        """Spearman's rank correlation of returns and the scores that are finite; NaN where either does not vary."""
+        known = np.isfinite(self.scores[rule])
+        scores, returns = self.scores[rule][known], self.returns[known]
+        if not known.any() or np.ptp(scores) == 0 or np.ptp(returns) == 0:
             return float("nan")
-        return float(spearmanr(scores, self.returns).statistic)
+        return float(spearmanr(scores, returns).statistic)
 
 
 def trials(
     runs: Runs,
     rules: Sequence[str],
-    held_out: Callable[[Runs], Transitions | None] = lambda runs: None,
+    data: Transitions | None = None,
     *,
+    held_out: Transitions | None = None,
     gradients: bool = True,
+    measuring: Callable[..., Measurements] = measure,
 ) -> list[Trial]:
-    """Every member of an evaluated run. `gradients` as in `measure`: without them the spectrum is the last layer's."""
+    """Every member of an evaluated run. Without `gradients` the spectrum is the last layer's.
+
+    `measuring` is called as `measure` is, and may recall what was measured before.
+    """
     if RETURN not in runs.evaluations:
         raise UserError(f"{runs.path} was never tried in a world: without true returns no rule can be measured.")
-    steps = [step for step in runs.checkpoints if step > 0]
-    scores = scores_of(runs, rules, steps, held_out=held_out(runs), gradients=gradients)
-    measured = measure(runs, steps=steps, gradients=gradients)
-    places = [int(np.flatnonzero(runs.evaluation_steps == step)[0]) for step in steps]
+    steps = steps_for(runs, rules)
+    errors = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
+    measured = measuring(runs, data, steps=steps, gradients=gradients)
+    known = replace(measured, columns=measured.columns | errors)
+    scores = {rule: scores_of(runs, rule, steps, data, known) for rule in rules}
+    returns = _returns(runs, steps)
     made = []
     for number, member in enumerate(runs.members):
-        of = measured.of(number)
-        found = signs(measured.steps, of, Thresholds())
+        found = signs(measured.steps, measured.of(number), Thresholds())
+        tried = np.isfinite(returns[number])
         made.append(
             Trial(
+                member=f"{runs.path}, {label_of(runs, number)}",
                 task=runs.config["data"]["world"] or runs.config["data"]["name"],
                 algorithm=member.algorithm,
-                steps=measured.steps,
-                returns=runs.evaluations[RETURN][number, places],
-                scores={rule: values[number] for rule, values in scores.items()},
-                unhealthy=unhealthy_at(found),
-                shown={sign.name: sign.holds for sign in found},
+                steps=measured.steps[tried],
+                returns=returns[number, tried],
+                scores={rule: of[number, tried] for rule, of in scores.items()},
+                unhealthy=unhealthy_at(found)[tried],
+                shown={sign.name: sign.holds[tried] for sign in found},
+                untried=int(np.sum(~tried)),
             )
         )
-    return [trial for trial in made if np.isfinite(trial.returns).all()]
+    return made
+
+
+def _returns(runs: Runs, steps: Sequence[int]) -> Floats:
+    """(members, T), NaN where a checkpoint was not tried: those of a member that has diverged no longer are."""
+    place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
+    unknown = np.full(len(runs), np.nan)
+    seen = runs.evaluations[RETURN]
+    return np.stack([seen[:, place[step]] if step in place else unknown for step in steps], axis=1)
+
+
+def comparable(of: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
+    """The trials by which rules can be told apart, and a sentence on each thing that was left out."""
+    tried = [trial for trial in of if len(trial.steps)]
+    flat = {task: seen for task, seen in ranges(tried).items() if seen.span == 0}
+    told = [_untried(trial) for trial in of if trial.untried]
+    told += [f"{task}: left out; every checkpoint earned {seen.low:g} there." for task, seen in flat.items()]
+    return [trial for trial in tried if trial.task not in flat], told
+
+
+def _untried(trial: Trial) -> str:
+    tried, everything = len(trial.steps), len(trial.steps) + trial.untried
+    if not tried:
+        return f"{trial.member}: left out; none of its {everything} checkpoints has a return (it diverged before)."
+    return f"{trial.member}: {tried} of its {everything} checkpoints count; the others have no return (it diverged)."
 
 
 @dataclass(frozen=True)
@@ -106,10 +144,10 @@ def outcomes(of: Sequence[Trial]) -> dict[str, Outcomes]:
     for name in of[0].shown:
         first[name] = lambda trial, name=name: _first(trial.shown[name])
     first["no sign"] = lambda trial: np.flatnonzero(~trial.unhealthy).tolist()
-    scale = best_returns(of)
+    seen = ranges(of)
     table = {}
     for name, checkpoints in first.items():
-        fell = [_fell(trial, t, scale[trial.task]) for trial in of for t in checkpoints(trial)]
+        fell = [_fell(trial, t, seen[trial.task]) for trial in of for t in checkpoints(trial)]
         counted = [one for one in fell if one is not None]
         table[name] = Outcomes(sum(counted), len(counted))
     return table
@@ -119,17 +157,24 @@ def _first(shown: NDArray[np.bool_]) -> list[int]:
     return [int(np.argmax(shown))] if shown.any() else []
 
 
-def _fell(trial: Trial, t: int, scale: float) -> bool | None:
+def _fell(trial: Trial, t: int, seen: Range) -> bool | None:
     """Whether returns dropped after checkpoint number t; None where nothing came after it, or was there to lose."""
-    worth = trial.returns[max(0, t + 1 - LOOK_BACK) : t + 1].mean()
-    later = trial.returns[t + 1 :]
-    return bool(later.mean() < DROP * worth) if len(later) and worth > LEARNED * scale else None
+    worth = trial.returns[max(0, t + 1 - LOOK_BACK) : t + 1].mean() - seen.low
+    later = trial.returns[t + 1 :] - seen.low
+    return bool(later.mean() < DROP * worth) if len(later) and worth > LEARNED * seen.span else None
 
 
-def best_returns(of: Sequence[Trial]) -> dict[str, float]:
-    """The best return that any checkpoint reached in each world."""
-    tasks = sorted({trial.task for trial in of})
-    return {task: max(float(t.returns.max()) for t in of if t.task == task) for task in tasks}
+class Range(NamedTuple):
+    """The lowest return that any checkpoint had in a world, and how far above it the best one was."""
+
+    low: float
+    span: float
+
+
+def ranges(of: Sequence[Trial]) -> dict[str, Range]:
+    """Of each world: what returns are counted from and in. They may be negative, and a share of one means nothing."""
+    worlds = {task: np.concatenate([t.returns for t in of if t.task == task]) for task in sorted({t.task for t in of})}
+    return {task: Range(float(returns.min()), float(np.ptp(returns))) for task, returns in worlds.items()}
 
 
 def as_matrix(of: Sequence[Trial], number: Callable[[Trial], float]) -> Floats:
@@ -145,6 +190,7 @@ def as_matrix(of: Sequence[Trial], number: Callable[[Trial], float]) -> Floats:
 def to_json(trial: Trial) -> dict[str, Any]:
     """The raw numbers behind every table."""
     return {
+        "member": trial.member,
         "task": trial.task,
         "algorithm": trial.algorithm,
         "steps": trial.steps.tolist(),

@@ -38,6 +38,7 @@ class Critic:
             following = np.asarray(to_numpy(self.policy(np.asarray(data.next_observations))))
         elif rows_per_action:
             phi = self._features(np.asarray(data.next_observations), data.next_actions)
+            self._check_weight(phi)
             following = np.argmax(phi @ np.transpose(self.weight) + (0 if self.bias is None else self.bias), axis=-1)
         else:
             known = data.next_action_known | data.terminals
@@ -74,14 +75,21 @@ class Critic:
             return values.reshape(len(observations))
         if self.weight is None:
             return None
+        self._check_weight(phi)
         weight = np.asarray(self.weight, np.float64)
-        if weight.shape[-1] != phi.shape[1]:
-            raise UserError(f"The last layer reads {weight.shape[-1]} features, and there are {phi.shape[1]}.")
         bias = np.zeros(len(weight) if weight.ndim == 2 else ()) if self.bias is None else np.asarray(self.bias)
         if weight.ndim == 2 and len(weight) > 1:
             chosen = np.asarray(actions, np.int64)
             return (phi * weight[chosen]).sum(-1) + bias[chosen]
         return phi @ weight.reshape(-1) + bias.reshape(-1)
+
+    def _check_weight(self, phi: NDArray[Any]) -> None:
+        reads = np.asarray(self.weight).shape[-1]
+        if reads != phi.shape[1]:
+            raise UserError(
+                f"The last layer reads {reads} features, and there are {phi.shape[1]}; its weight is (actions, "
+                "features), as PyTorch stores it."
+            )
 
 
 def to_numpy(array: Any) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dr3.errors import UserError
 from dr3.reports.style import colours, style
+from dr3.training.folder import check_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,12 +29,23 @@ class Panel:
     reference: tuple[str, float] | None = None  # a level to compare with, and what it is
 
 
-def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int | None = None) -> None:
-    """Write the panels as one PNG: side by side, or `columns` in a row."""
+def check_picture(path: Path) -> None:
+    """Refuse a file that no picture can be written to: before the work that it is to show, not after it."""
     try:
-        import matplotlib as mpl
+        from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise UserError("Pictures need matplotlib: pip install 'dr3[plots]'.") from None
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix.lower().removeprefix(".") not in known:
+        raise UserError(f"{path}: a picture is written as .png, .pdf or .svg; give the file such an ending.")
+    check_file(path)
+
+
+def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int | None = None) -> None:
+    """Write the panels as one picture: side by side, or `columns` in a row."""
+    check_picture(path)
+    import matplotlib as mpl
+
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

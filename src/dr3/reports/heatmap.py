@@ -12,7 +12,7 @@ from dr3.errors import UserError
 from dr3.reports.style import style
 
 
-def draw_layers(test: LayerTest, titles: Sequence[str], path: Path) -> None:
+def draw_layers(test: LayerTest, titles: Sequence[str], path: Path, *, caption: str = "") -> None:
     """Write one heat map for each member: x checkpoints, y layers, colour the normalised performance from 0 to 1."""
     try:
         from matplotlib.figure import Figure
@@ -32,5 +32,7 @@ def draw_layers(test: LayerTest, titles: Sequence[str], path: Path) -> None:
             axis.grid(visible=False)
         axes[-1].set_xlabel("checkpoint")
         figure.colorbar(image, ax=list(axes), label=f"return after {test.test} / return")
+        if caption:
+            figure.supxlabel(caption, fontsize=8, color="#555555")
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -14,6 +13,7 @@ import numpy as np
 
 import dr3
 from dr3.data.columns import written_whole
+from dr3.data.npz import DAMAGE
 from dr3.diagnostics import Measurements
 from dr3.training import Runs
 from dr3.training.folder import PACKAGES
@@ -41,7 +41,7 @@ class Kept:
                     return None
                 columns = dict(zip(stored["names"].tolist(), stored["values"], strict=True))
                 return Measurements(np.array([self.step], np.int64), columns, int(stored["rows"]))
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):  # not there, or damaged: measure again
+        except (*DAMAGE, ValueError, KeyError):  # not there, or damaged: measure again
             return None
 
     def write(self, measured: Measurements) -> None:

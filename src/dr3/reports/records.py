@@ -9,6 +9,7 @@ from typing import Any
 
 from dr3.reports.markup import Html, join, tag
 from dr3.training import Runs
+from dr3.training.folder import read_json
 
 
 def configuration(runs: Sequence[Runs]) -> Html:
@@ -26,7 +27,7 @@ def environment(runs: Sequence[Runs]) -> Html:
     parts: list[Html | None] = [tag("h2", "Environment")]
     for one in runs:
         file = one.folder.environment
-        record = json.loads(file.read_text()) if file.exists() else {}
+        record = read_json(file) if file.exists() else {}
         parts += [_name(one, runs), _facts(record) if record else tag("p", "There is no record.", class_="soft")]
     return join(parts)
 

@@ -18,7 +18,7 @@ from dr3.notation import settings_for, split
 from dr3.regularizers import REGULARIZERS, Regularizer
 from dr3.sweeps.task import Job, Preparation, Task, data_of
 
-COMMAND = "dr3.cli:invoke"  # by name: the room of the commands is above this one
+COMMAND = "dr3.cli:carry_out"  # by name: the room of the commands is above this one
 KEYS = (
     "data",
     "methods",
@@ -46,6 +46,8 @@ def read_grid(file: str | Path) -> list[Job]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not TOML: {error}.") from None
     return _Grid(path, table).jobs()
@@ -54,7 +56,7 @@ def read_grid(file: str | Path) -> list[Job]:
 def missing_files(jobs: Iterable[Job]) -> list[str]:
     """The data files that are not there and that no preparation makes."""
     jobs = list(jobs)
-    made = {job.makes for job in jobs if isinstance(job, Preparation)}
+    made = {file for job in jobs if isinstance(job, Preparation) for file in (job.makes, *job.also)}
     return [file for file in data_of(jobs) if file not in made and not Path(file).exists()]
 
 
@@ -125,6 +127,7 @@ class _Grid:
         if coefficients is not None:
             coefficients = [self._setting("coefficients", float, item) for item in self._list("coefficients")]
         chosen: list[Regularizer | None] = []
+        without = False
         for word in self._words("regularizers", ["none"]):
             if word == "none":
                 chosen.append(None)
@@ -137,7 +140,10 @@ class _Grid:
             if "coefficient" in settings or coefficients is None:
                 chosen.append(cls(**settings))
             else:
+                without = True
                 chosen += [cls(**{**settings, "coefficient": number}) for number in coefficients]
+        if coefficients is not None and not without:
+            raise UserError(f"{self.path}: coefficients are of regularizers that name none, and there is no such one.")
         return list(dict.fromkeys(chosen))
 
     def _seeds(self) -> list[tuple[int, ...]]:
@@ -158,10 +164,13 @@ class _Grid:
         commands = self.table.get("prepare", {})
         if not isinstance(commands, dict) or not all(isinstance(line, str) for line in commands.values()):
             raise UserError(f'{self.path}: prepare is a table of lines "FILE" = "data collect …".')
-        return [
-            Preparation(file, COMMAND, {"arguments": shlex.split(line.removeprefix("dr3 "))})
-            for file, line in commands.items()
-        ]
+        return [Preparation(file, COMMAND, {"arguments": self._command(line)}) for file, line in commands.items()]
+
+    def _command(self, line: str) -> list[str]:
+        try:
+            return shlex.split(line.removeprefix("dr3 "))
+        except ValueError as error:
+            raise UserError(f"{self.path}: prepare has a line that is no command ({error}): {line}") from None
 
     # --- Values ---
 

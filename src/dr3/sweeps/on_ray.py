@@ -92,7 +92,7 @@ def _connected(address: str | None) -> Any:
         raise UserError("The engine ray needs Ray: pip install 'dr3[ray]'.") from None
     try:
         ray.init(address, log_to_driver=False, runtime_env={"env_vars": _environment()})
-    except ConnectionError as error:
+    except (ConnectionError, ValueError) as error:  # nobody answers there, or it is no address
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"There is no Ray cluster at {address} ({reason}); start one with: ray start --head.") from None
     return ray

@@ -14,6 +14,7 @@ from dr3.sweeps.local import Local
 from dr3.sweeps.task import Job, Task, write_record
 from dr3.sweeps.work import LOG
 from dr3.training import Runs
+from dr3.training.folder import check_folder
 from dr3.training.interruption import watched
 
 SECONDS_PER_LOOK = 0.25  # how long Ctrl-C may wait, and how often the table is drawn
@@ -54,6 +55,7 @@ def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = N
     A job that fails for good is in the outcome's `failures`, with all that need it; the others go on. Ctrl-C or SIGTERM
     lets the workers save and then stops; the same call goes on from there.
     """
+    check_folder(Path(out))
     return _Sweep(jobs, Path(out), Local() if engine is None else engine).run(show)
 
 

@@ -19,7 +19,7 @@ from dr3.methods import METHODS, Method
 from dr3.notation import spell, split
 from dr3.regularizers import REGULARIZERS, Regularizer
 from dr3.training import train
-from dr3.training.folder import RunFolder
+from dr3.training.folder import RunFolder, read_json
 from dr3.training.member import Member, population
 
 RECORD = "task.json"
@@ -77,11 +77,15 @@ class Task:
         run = RunFolder(folder)
         if not run.status.exists() or not run.config.exists():
             return False
-        status, config = json.loads(run.status.read_text()), json.loads(run.config.read_text())
+        try:
+            status = read_json(run.status, finished=bool, step=int)
+            config = read_json(run.config, data=dict, members=list)
+        except UserError:  # damaged: its own task may put that right, or fails with a reason while the others go on
+            return False
         return (
             status["finished"]
             and status["step"] == self.steps
-            and config["data"]["source"] == self.data
+            and config["data"].get("source") == self.data
             and config["members"] == [member.to_json() for member in self.members]
         )
 
@@ -108,25 +112,27 @@ class Task:
 class Preparation:
     """A file that others learn from, and the call that makes it: `package.module:function` with keyword arguments.
 
-    The file being there is what counts as finished, so the function must not leave half of one under that name.
+    The file being there is what counts as finished, so the function must not leave half of one under that name. `also`
+    are files that are there once it is.
     """
 
     makes: str
     function: str
     arguments: dict[str, Any]
     needs: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        lasting = {key: value for key, value in self.to_json().items() if key != "needs"}
+        lasting = {key: value for key, value in self.to_json().items() if key not in ("needs", "also")}
         return _slug(f"prepare-{Path(self.makes).stem}-{_digest(lasting)}")
 
     def to_json(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "needs": list(self.needs)}
+        return {**dataclasses.asdict(self), "needs": list(self.needs), "also": list(self.also)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Preparation:
-        fields: dict[str, Any] = {**record, "needs": tuple(record["needs"])}
+        fields: dict[str, Any] = {**record, "needs": tuple(record["needs"]), "also": tuple(record["also"])}
         return cls(**fields)
 
     def finished(self, folder: Path) -> bool:
@@ -136,9 +142,20 @@ class Preparation:
         """Make it, unless a twin has: a worker that was given up may still have been at it."""
         with RunFolder(folder).locked():
             if not self.finished(folder):
-                pkgutil.resolve_name(self.function)(**self.arguments)
+                self._call()
         if not self.finished(folder):
             raise UserError(f"{self.function} came to its end without making {self.makes}.")
+
+    def _call(self) -> None:
+        """A command line that cannot be read makes its parser leave, which is a mistake and not a worker's death."""
+        try:
+            pkgutil.resolve_name(self.function)(**self.arguments)
+        except SystemExit as left:
+            if left.code == 2:
+                words = " ".join(map(str, self.arguments.get("arguments", ())))
+                raise UserError(f"The command that makes {self.makes} cannot be read: dr3 {words}.") from None
+            if left.code:  # asked to stop; without a code it has only printed its help
+                raise
 
 
 Job = Task | Preparation
@@ -157,7 +174,7 @@ def write_record(folder: Path, job: Job) -> None:
 
 def read_record(folder: Path) -> Job:
     """What is to be done in `folder`."""
-    record = json.loads((folder / RECORD).read_text())
+    record = read_json(folder / RECORD, kind=str)
     return {"Task": Task, "Preparation": Preparation}[record.pop("kind")].from_json(record)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+from dr3.errors import UserError
+from dr3.training.folder import RunFolder, read_json
 
 FILE = "seconds.json"
 
@@ -19,10 +21,12 @@ def timed(folder: Path) -> Generator[None]:
         yield
     finally:
         spent = seconds_of(folder) + time.monotonic() - began
-        (folder / FILE).write_text(json.dumps({"seconds": round(spent, 2)}) + "\n")
+        RunFolder(folder).write(folder / FILE, {"seconds": round(spent, 2)})
 
 
 def seconds_of(folder: Path) -> float:
-    """What was noted for a task so far."""
-    file = folder / FILE
-    return json.loads(file.read_text())["seconds"] if file.exists() else 0.0
+    """What was noted for a task so far; nothing where the note is damaged, which should not be the end of its task."""
+    try:
+        return read_json(folder / FILE, seconds=int | float)["seconds"]
+    except UserError:
+        return 0.0

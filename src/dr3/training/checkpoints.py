@@ -15,6 +15,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from dr3.data.npz import DAMAGE
+
 
 class Checkpoints:
     """Numbered pytrees under one folder."""
@@ -37,9 +39,16 @@ class Checkpoints:
                 self.path(old).unlink()
 
     def restore(self, step: int, like: Any) -> Any:
-        """The tree saved at `step`, in the structure of `like`. ValueError where the shapes are not its own."""
-        with np.load(self.path(step), allow_pickle=False) as stored:
-            leaves = [stored[name] for name in sorted(stored.files)]
+        """The tree saved at `step`, in the structure of `like`. ValueError where the file does not hold such a tree.
+
+        That is possible of a file that is `whole`: what tells where its arrays begin and end has no checksum.
+        """
+        try:
+            # Opened here, because numpy leaves the file open when the archive cannot be read.
+            with self.path(step).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                leaves = [np.asarray(stored[name]) for name in sorted(stored.files)]
+        except DAMAGE as error:
+            raise ValueError(f"{self.path(step)} cannot be read") from error
         expected, structure = jax.tree.flatten(like)
         if [(leaf.shape, leaf.dtype) for leaf in leaves] != [(leaf.shape, leaf.dtype) for leaf in expected]:
             raise ValueError(f"{self.path(step)} holds arrays of other shapes than this run's")
@@ -62,7 +71,7 @@ class Checkpoints:
         try:
             with zipfile.ZipFile(self.path(step)) as archive:
                 return archive.testzip() is None
-        except (OSError, zipfile.BadZipFile):
+        except DAMAGE:
             return False
 
     def path(self, step: int) -> Path:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from dr3.errors import UserError
@@ -86,6 +87,38 @@ class RunFolder:
         """Whether a line is missing that was written at `step`, for one of these members."""
         there = {row["member"] for row in read_lines(file) if row["step"] == step}
         return file.exists() and not there.issuperset(members)
+
+
+def read_json(file: Path, **needed: type | UnionType) -> dict[str, Any]:
+    """The record in a JSON file, with every field that is `needed`, of its type."""
+    try:
+        record = json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise UserError(f"{file} is damaged: it is not JSON.") from None
+    record = record if isinstance(record, dict) else {}
+    for name, kind in needed.items():
+        if not isinstance(record.get(name), kind):
+            raise UserError(f"{file} is damaged or not one of dr3's: its {name!r} is missing or of another kind.")
+    return record
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a place where no folder is nor can be made: before the work, not after it."""
+    place = path.absolute()
+    nearest = next(one for one in (place, *place.parents) if one.exists())
+    if not nearest.is_dir():
+        raise UserError(f"{path} cannot be a folder: {nearest} is a file.")
+    if not os.access(nearest, os.W_OK):
+        raise UserError(f"{path} cannot be a folder: nothing may be written into {nearest}.")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a place where no file can be written, as `check_folder` does."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, but a file is to be written; give it a name.")
+    check_folder(path.parent)
 
 
 def read_lines(file: Path) -> list[dict[str, Any]]:

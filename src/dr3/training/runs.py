@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +14,24 @@ from numpy.typing import ArrayLike, NDArray
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.training import config as configuration
-from dr3.training.folder import RunFolder, read_lines
+from dr3.training.folder import RunFolder, read_json, read_lines
 from dr3.training.loop import begin
 from dr3.training.member import Member, differences
 
 if TYPE_CHECKING:
     from dr3.diagnostics import Health
+
+
+# What is read of a configuration, here and by those that look at runs.
+NEEDED = {
+    "data": dict,
+    "observation_shape": list,
+    "action_space": dict,
+    "members": list,
+    "steps": int,
+    "metrics_every": int,
+    "evaluate_every": int,
+}
 
 
 class Runs:
@@ -30,9 +41,14 @@ class Runs:
         self.folder = RunFolder(path)
         if not self.folder.config.exists():
             raise UserError(f"{path} is not a run: it has no config.json.")
-        self.config: dict[str, Any] = json.loads(self.folder.config.read_text())
-        self.members = [Member.from_json(record) for record in self.config["members"]]
-        self.spec = configuration.spec_of(self.config)
+        self.config = read_json(self.folder.config, **NEEDED)
+        try:
+            self.members = [Member.from_json(record) for record in self.config["members"]]
+            self.spec = configuration.spec_of(self.config)
+        except (UserError, LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{self.folder.config} is not of a run that this dr3 can read ({error!r}).") from None
+        if not self.members:
+            raise UserError(f"{self.folder.config} is not of a run: it has no members.")
 
     def __repr__(self) -> str:
         return f"<Runs {self.path}: {self.members[0].method.name}, {len(self)} members, step {self.status['step']}>"
@@ -54,7 +70,7 @@ class Runs:
         """`step` reached, whether `finished`, and at which step each `diverged` member was frozen."""
         if not self.folder.status.exists():
             return {"step": 0, "finished": False, "diverged": {}}
-        return json.loads(self.folder.status.read_text())
+        return read_json(self.folder.status, step=int, finished=bool, diverged=dict)
 
     # --- What was measured ---
 
@@ -106,7 +122,12 @@ class Runs:
         if step not in saved:
             raise UserError(f"{self.path} has no checkpoint of step {step}; it has {saved}.")
         like = [jax.eval_shape(partial(self._fresh_critic, number)) for number in range(len(self))]
-        return jax.tree.map(jnp.asarray, self.folder.checkpoints.restore(step, like))
+        try:
+            return jax.tree.map(jnp.asarray, self.folder.checkpoints.restore(step, like))
+        except ValueError:
+            raise UserError(
+                f"{self.folder.checkpoints.path(step)} is damaged, or not of this run; choose another step of {saved}."
+            ) from None
 
     def policy(self, observations: ArrayLike, *, member: int = 0, step: int | None = None) -> NDArray[Any]:
         """The learned actions: (n, *shape) -> (n, …)."""

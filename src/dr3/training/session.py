@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from dr3.data.transitions import Transitions
+from dr3.errors import UserError
 from dr3.progress import Reporter, reporter
 from dr3.results import Result, write_results
 from dr3.training import config as configuration
@@ -173,11 +174,14 @@ class Training:
         critic = None if self.start is None else self.start.critic
         fresh = [begin(method, seed, self.spec, critic) for method, _, seed in self.traced]
         notes: list[str] = []
+        unfit = False
         for step in reversed(self.folder.state.steps()):
-            if not self.folder.state.whole(step):
+            whole = self.folder.state.whole(step)
+            restored = self._restored(step, fresh) if whole else None
+            if restored is None:
+                unfit |= whole
                 notes.append(f"The state of step {step:,} in {self.folder.path} is damaged; it is not used.")
                 continue
-            restored = jax.tree.map(jnp.array, self.folder.state.restore(step, fresh))
             if damaged := self._damaged(step, restored):
                 notes.append(f"{damaged} damaged; the state of step {step:,}, which is later, is not used.")
                 continue
@@ -186,10 +190,19 @@ class Training:
             place = f"step {step:,} of {self.folder.path}"
             notes.append(f"Nothing is left to do after {place}." if finished else f"Going on from {place}.")
             return step, restored, notes
+        if unfit:  # perhaps the work of another version of dr3, which is not thrown away unasked
+            raise UserError(f"No state in {self.folder.state.folder} fits this run; remove that folder to start again.")
         # Whatever was measured at step 0 is measured again.
         self.folder.rewind(-1)
         # Copies, since an update takes over the arrays it is given: critic and target may be one array here.
         return 0, jax.tree.map(jnp.array, fresh), notes
+
+    def _restored(self, step: int, like: list[Progress]) -> list[Progress] | None:
+        """The state of `step`, None where it is not of this run's shapes."""
+        try:
+            return jax.tree.map(jnp.array, self.folder.state.restore(step, like))
+        except ValueError:
+            return None
 
     def _damaged(self, step: int, progress: list[Progress]) -> str | None:
         """What is not whole of that which was written before the state of `step`: only its last lines can be torn."""

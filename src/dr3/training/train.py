@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
 from dr3.training.execution import execution_on, one_core_each
 from dr3.training.feed import DataOn, place_of
-from dr3.training.folder import RunFolder, describe_environment
+from dr3.training.folder import RunFolder, describe_environment, read_json
 from dr3.training.member import population
 from dr3.training.runs import Runs
 from dr3.training.session import Training
@@ -86,7 +85,7 @@ def train(
     folder = RunFolder(out if out is not None else Path("runs") / configuration.folder_name(config))
     with folder.locked():
         if folder.config.exists():
-            stored = json.loads(folder.config.read_text())
+            stored = read_json(folder.config, metrics_every=int, evaluate_every=int)
             # Cadences that were not asked for are those the run began with: its length may have been another.
             config["metrics_every"] = metrics_every or stored["metrics_every"]
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]

@@ -3,7 +3,6 @@
 from dr3.paper.experiments.catalogue import EXPERIMENTS, find
 from dr3.paper.experiments.declaration import SCALES, Answer, Arm, Design, Experiment, Folders, Row, Scale, Verdict
 from dr3.paper.experiments.evidence import Evidence
-from dr3.paper.experiments.needs import missing_data
 from dr3.paper.experiments.record import write_record
 from dr3.paper.experiments.result import Result
 from dr3.paper.experiments.running import Plan, jobs_of, reproduce
@@ -24,7 +23,6 @@ __all__ = [
     "Verdict",
     "find",
     "jobs_of",
-    "missing_data",
     "reproduce",
     "write_record",
 ]

@@ -35,8 +35,9 @@ class Drawers(World):
             return None
         function, arguments = self.maker
         folder = (folders.data / self.file).parent
-        # What collecting writes last.
-        return Preparation(str(folder / "success.json"), function, {**arguments, "out": str(folder), "progress": False})
+        call = {**arguments, "out": str(folder), "progress": False}
+        files = tuple(str(folders.data / file) for file in (self.file, self.prior))
+        return Preparation(str(folder / "success.json"), function, call, also=files)  # what collecting writes last
 
 
 def _scripted(task: str, share: float, episodes: int, steps: int) -> Drawers:

@@ -115,7 +115,7 @@ class Layers:
             raise UserError("The maps of layers need networks with the same layers.")
         shares = np.concatenate([test.returns for test in tests])
         together = dataclasses.replace(tests[0], returns=shares, unmodified=np.ones((len(shares), shares.shape[-1])))
-        draw_layers(together, [f"{label}: {place}" for label, place in arms], path)
+        draw_layers(together, [f"{label}: {place}" for label, place in arms], path, caption=caption)
 
 
 def _save(figure: Figure, path: Path, caption: str) -> None:

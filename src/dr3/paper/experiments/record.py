@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from dr3.errors import UserError
 from dr3.paper.experiments.catalogue import EXPERIMENTS
 from dr3.paper.experiments.declaration import Experiment, Scale
 from dr3.paper.experiments.result import Result
@@ -22,6 +23,8 @@ def write_record(file: Path, out: Path, scale: Scale) -> dict[str, Result]:
         result = Result.read(out / scale / id)
         if result is not None:
             results[id] = result
+    if not results:
+        raise UserError(f"There are no results of {scale} scale in {out}; dr3 reproduce makes them.")
     pictures = file.parent / PICTURES
     for id, result in results.items():
         if result.picture is not None:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dr3.data.columns import written_whole
+from dr3.errors import UserError
 from dr3.paper.experiments.declaration import Answer, Experiment, Row, Scale, Verdict
+from dr3.training.folder import read_json
 
 FILE = "result.json"
 
@@ -29,24 +32,31 @@ class Result:
     seconds: float = 0.0  # of all its runs together, shared ones included, and of judging them
     sizes: dict[str, int] = dataclasses.field(default_factory=dict)
     picture: str | None = None  # beside result.json
+    failed: bool = False  # not all of its runs came to their end
 
     def write(self, folder: Path, experiment: Experiment) -> None:
         """With what the paper says, so that the file stands alone."""
         about = {key: getattr(experiment, key) for key in ("label", "title", "claim", "printed")}
+        record = json.dumps(about | dataclasses.asdict(self), indent=2, ensure_ascii=False)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / FILE).write_text(json.dumps(about | dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n")
+        with written_whole(folder / FILE) as unfinished:
+            unfinished.write_text(record + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Result | None:
         """None where there is none."""
-        if not (folder / FILE).exists():
+        file = folder / FILE
+        if not file.exists():
             return None
-        record: dict[str, Any] = json.loads((folder / FILE).read_text())
+        record = read_json(file, id=str, verdict=str, why=str, seconds=int | float, sizes=dict, answers=list, rows=list)
         known = {field.name for field in dataclasses.fields(cls)}
-        fields = {key: value for key, value in record.items() if key in known}
-        fields["answers"] = tuple(Answer(**one) for one in record["answers"])
-        fields["rows"] = tuple(Row(**one) for one in record["rows"])
-        return cls(**fields)
+        fields: dict[str, Any] = {key: value for key, value in record.items() if key in known}
+        try:
+            fields["answers"] = tuple(Answer(**one) for one in record["answers"])
+            fields["rows"] = tuple(Row(**one) for one in record["rows"])
+            return cls(**fields)
+        except TypeError as error:
+            raise UserError(f"{file} is not of an experiment that this dr3 can read ({error}).") from None
 
 
 def judge(answers: Sequence[Answer], scale: Scale, *, trained: bool) -> tuple[Verdict, str]:

@@ -14,6 +14,7 @@ from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
 from dr3.paper.experiments.result import Result, judge
 from dr3.sweeps import Engine, Job, Outcome, Preparation, run_tasks, seconds_of
+from dr3.training.folder import check_folder
 
 PICTURE, PAGE = "figure.png", "report.html"
 
@@ -62,6 +63,7 @@ def reproduce(
     check_data(jobs, plan.data)
     for job in jobs:
         if isinstance(job, Preparation):
+            check_folder(Path(job.makes).parent)
             Path(job.makes).parent.mkdir(parents=True, exist_ok=True)
     outcome = run_tasks(jobs, plan.folders.runs, engine=engine, show=show)
     results = []
@@ -100,7 +102,8 @@ def _judged(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome
     failed = [job.name for job in design.jobs if job.name in outcome.failures]
     if failed:
         reasons = "; ".join(f"{name}: {outcome.failures[name]}" for name in failed)
-        return Result(experiment.id, plan.scale, "cannot be compared", f"not all of its runs succeeded: {reasons}")
+        why = f"not all of its runs succeeded: {reasons}"
+        return Result(experiment.id, plan.scale, "cannot be compared", why, failed=True)
     evidence = Evidence(design.arms, plan.folders.runs)
     answers = tuple(check(evidence) for check in experiment.checks)
     verdict, why = judge(answers, plan.scale, trained=bool(design.arms))

@@ -1,0 +1,134 @@
+"""`dr3 select --measure RUN …`: how good the rules are, where true returns are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dr3.cli.select import Select, table_for
+from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    from dr3.data import Transitions
+    from dr3.diagnostics import Measurements
+    from dr3.diagnostics.study import Outcomes, Trial
+    from dr3.stats import Interval
+    from dr3.training import Runs
+
+    Row = dict[str, Interval | None]
+
+RULES = ("last", "td-error", "fqe", "coadaptation", "healthy", "q", "srank")
+
+
+def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
+    """Print how every rule and every sign did, and give everything that was measured."""
+    import sys
+
+    from dr3.diagnostics.study import comparable, outcomes, to_json, trials
+
+    everyone: list[Trial] = []
+    for number, runs in enumerate(opened, start=1):
+        data, held_out = (table_for(runs, source) for source in (options.data, options.held_out))
+        rules = options.rules or RULES
+        everyone += trials(runs, rules, data, held_out=held_out, gradients=options.gradients, measuring=_recalled)
+        print(f"{number} of {len(opened)} runs", file=sys.stderr, flush=True)
+    found, left_out = comparable(everyone)
+    for sentence in left_out:
+        print(sentence)
+    if not found:
+        raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
+    rows, verdicts = _rules(found), outcomes(found)
+    _print_rules(rows, found, options)
+    _print_verdicts(verdicts)
+    return {
+        "held_out": options.held_out,
+        "left_out": left_out,
+        "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
+        "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
+        "trials": [to_json(trial) for trial in found],
+    }
+
+
+def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gradients: bool) -> Measurements:
+    """As `measure`, but each checkpoint is kept in the run folder as `dr3 report` keeps it: a rerun goes on from there.
+
+    (What FQE finds is not.)
+    """
+    from dr3.reports.checkup import Checkup
+
+    checkup = Checkup(data, gradients=gradients)
+    for step in steps:
+        checkup.measure(runs, step)
+    found = checkup.health(runs)
+    assert found is not None
+    return found.measurements
+
+
+def _rules(found: Sequence[Trial]) -> dict[str, Row]:
+    """Means with 95 % intervals: regret as a share of the range of returns seen in the world; how much less of it there
+    is than with a checkpoint drawn at random, member by member; and the rank correlation of scores and returns.
+    """
+    import numpy as np
+
+    from dr3.diagnostics.study import as_matrix, ranges
+    from dr3.stats import interval, mean
+
+    seen = ranges(found)
+    rng = np.random.default_rng(0)
+
+    def summary(number: Callable[[Trial], float]) -> Interval | None:
+        matrix = as_matrix(found, number)
+        matrix = matrix[:, ~np.isnan(matrix).all(axis=0)]
+        return interval(matrix, mean, rng, replicates=10_000, missing="ignore") if matrix.size else None
+
+    def regret(trial: Trial, rule: str) -> float:
+        return trial.regret(rule) / seen[trial.task].span
+
+    def regret_of_any(trial: Trial) -> float:
+        return trial.regret_of_any() / seen[trial.task].span
+
+    rows: dict[str, Row] = {
+        rule: {
+            "regret": summary(lambda trial, rule=rule: regret(trial, rule)),
+            "gain": summary(lambda trial, rule=rule: regret_of_any(trial) - regret(trial, rule)),
+            "correlation": summary(lambda trial, rule=rule: trial.correlation(rule)),
+        }
+        for rule in found[0].scores
+    }
+    rows["any checkpoint"] = {"regret": summary(regret_of_any), "gain": None, "correlation": None}
+    return rows
+
+
+def _plain(of: Interval | None) -> list[float | None] | None:
+    """Estimate and limits; null where there are no limits, as JSON knows no NaN."""
+    return None if of is None else [of.estimate, *((of.lower, of.upper) if of.has_limits else (None, None))]
+
+
+def _print_rules(rows: dict[str, Row], found: Sequence[Trial], options: Select) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    held_out = f"held-out data {options.held_out}" if options.held_out else "no held-out data"
+    table = Table(
+        title=f"Rules over {len(found)} members",
+        caption="Regret: what is lost, as a share of the distance from the worst to the best return seen in the world. "
+        f"Means, 95 % intervals; {held_out}.",
+    )
+    for column in ("rule", "regret", "gain over any checkpoint", "rank correlation"):
+        table.add_column(column, justify="left" if column == "rule" else "right")
+    for rule, row in rows.items():
+        table.add_row(rule, *["" if of is None else of.text("{:.2f}".format) for of in row.values()])
+    Console().print(table)
+
+
+def _print_verdicts(rows: dict[str, Outcomes]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Was a sign followed by a drop in true return?")
+    for column in ("first checkpoint with", "followed by a drop", "of"):
+        table.add_column(column, justify="left" if column == "first checkpoint with" else "right")
+    for name, row in rows.items():
+        share = f" ({row.share:.0%})" if row.counted else ""
+        table.add_row(name, f"{row.dropped}{share}", str(row.counted))
+    Console().print(table)

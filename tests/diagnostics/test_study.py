@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dr3.collect import load
+from dr3.diagnostics.study import Trial, comparable, outcomes, ranges, trials
+from dr3.errors import UserError
+
+
+def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0):
+    steps = np.arange(1, len(returns) + 1)
+    holds = np.array(shown, bool)
+    return Trial(
+        member=member,
+        task=task,
+        algorithm="dqn",
+        steps=steps,
+        returns=np.array(returns, float),
+        scores={"q": np.array(scores, float)},
+        unhealthy=holds,
+        shown={"s": holds},
+        untried=untried,
+    )
+
+
+def test_regret_and_correlation_by_hand():
+    one = trial([1, 4, 3, 2], [1, 2, 3, 0], [0, 0, 0, 0])
+    assert one.regret("q") == 1
+    assert one.regret_of_any() == 1.5
+    # Ranks 1 4 3 2 and 2 3 4 1: differences 1 1 1 1, so 1 - 6 * 4 / (4 * 15).
+    assert one.correlation("q") == pytest.approx(0.6)
+    assert np.isnan(trial([1, 1], [1, 2], [0, 0]).correlation("q"))
+
+
+def test_a_rule_that_chooses_none_has_the_regret_of_any_checkpoint():
+    assert trial([1, 4, 3, 2], [np.nan] * 4, [0, 0, 0, 0]).regret("q") == 1.5
+
+
+def test_checkpoints_without_a_score_do_not_count_in_a_correlation():
+    assert trial([1, 9, 2], [5, np.nan, 6], [0, 0, 0]).correlation("q") == pytest.approx(1)
+    assert np.isnan(trial([1, 2], [np.nan] * 2, [0, 0]).correlation("q"))
+
+
+def test_returns_are_counted_from_the_worst_that_was_seen_in_each_world():
+    found = ranges(
+        [trial([-10, -4], [0] * 2, [0] * 2), trial([-7, -2], [0] * 2, [0] * 2), trial([5], [0], [0], task="b")]
+    )
+    assert found == {"world": (-10, 8), "b": (5, 0)}
+
+
+def test_outcomes_by_hand():
+    fell = trial([10, 10, 2, 1], [0] * 4, [0, 1, 1, 1])  # worth 10 at the first sign, 1.5 later
+    stayed = trial([10, 10, 10, 10], [0] * 4, [0, 0, 1, 0])
+    worthless = trial([0, 0, 0, 0], [0] * 4, [1, 0, 0, 0])
+    found = outcomes([fell, stayed, worthless])
+    assert (found["any sign"].dropped, found["any sign"].counted) == (1, 2)
+    assert (found["s"].dropped, found["s"].counted) == (1, 2)
+    assert (found["no sign"].dropped, found["no sign"].counted) == (1, 3)  # step 1 of `fell`; steps 1 and 2 of `stayed`
+
+
+def test_a_drop_is_counted_from_the_worst_return_where_returns_are_negative():
+    fell = trial([-1, -1, -8, -9], [0] * 4, [0, 1, 1, 1])  # 8 above the worst at the first sign, 0.5 later
+    stayed = trial([-1, -1, -1, -1], [0] * 4, [0, 1, 0, 0])
+    found = outcomes([fell, stayed])
+    assert (found["s"].dropped, found["s"].counted, found["s"].share) == (1, 2, 0.5)
+
+
+def test_worlds_where_every_checkpoint_earned_the_same_are_left_out_by_name():
+    kept, flat = trial([1, 2], [0] * 2, [0] * 2), trial([0, 0], [0] * 2, [0] * 2, task="flat")
+    found, told = comparable([kept, flat])
+    assert found == [kept]
+    assert told == ["flat: left out; every checkpoint earned 0 there."]
+
+
+def test_members_that_diverged_are_left_out_or_cut_by_name():
+    cut = trial([1, 2], [0] * 2, [0] * 2, member="run, seed 0", untried=3)
+    gone = trial([], [], [], member="run, seed 1", untried=5)
+    found, told = comparable([cut, gone])
+    assert found == [cut]
+    assert told == [
+        "run, seed 0: 2 of its 5 checkpoints count; the others have no return (it diverged).",
+        "run, seed 1: left out; none of its 5 checkpoints has a return (it diverged before).",
+    ]
+
+
+def test_trials_of_a_run(runs):
+    found = trials(runs, ["last", "q"])
+    assert [one.algorithm for one in found] == ["dqn", "dqn+dr3:0.1"]
+    assert found[0].returns == pytest.approx(runs.evaluations["evaluation/return"][0, 1:])
+    assert found[0].regret("last") == pytest.approx(found[0].returns.max() - found[0].returns[-1])
+
+
+def keep_evaluations(runs, wanted):
+    rows = [json.loads(line) for line in runs.folder.evaluations.read_text().splitlines()]
+    runs.folder.evaluations.write_text("".join(json.dumps(row) + "\n" for row in rows if wanted(row)))
+
+
+def test_a_member_that_diverged_is_a_trial_of_the_checkpoints_before(own_runs):
+    keep_evaluations(own_runs, lambda row: row["member"] == 1 or row["step"] < 40)
+    own_runs.folder.write(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 30}})
+    first, second = trials(own_runs, ["last"], gradients=False)
+    assert (first.steps.tolist(), first.untried, first.regret("last")) == ([20], 2, 0)
+    assert (second.steps.tolist(), second.untried) == ([20, 40, 60], 0)
+    assert first.member == f"{own_runs.path}, dqn, regularizer none"
+
+
+def test_a_run_whose_members_all_diverged_at_once_has_trials_without_checkpoints(own_runs):
+    keep_evaluations(own_runs, lambda row: row["step"] == 0)
+    assert [one.steps.tolist() for one in trials(own_runs, ["last"], gradients=False)] == [[], []]
+
+
+def test_a_checkpoint_that_was_not_tried_is_no_part_of_a_trial(own_runs):
+    keep_evaluations(own_runs, lambda row: row["step"] != 40)
+    assert trials(own_runs, ["last"], gradients=False)[0].steps.tolist() == [20, 60]
+
+
+def test_trials_take_data_that_moved(runs):
+    runs.config["data"]["source"] = None
+    with pytest.raises(UserError, match="give the data"):
+        trials(runs, ["q"], gradients=False)
+    assert len(trials(runs, ["q"], load("grid16smoothobs:size=64", discount=0.9), gradients=False)) == 2
+
+
+def test_held_out_data_count_for_the_rules(runs):
+    held_out = load("grid16smoothobs:size=32:seed=9", discount=0.9)
+    without = trials(runs, ["td-error"], gradients=False)[0].scores["td-error"]
+    assert (trials(runs, ["td-error"], held_out=held_out, gradients=False)[0].scores["td-error"] != without).all()
+
+
+def test_a_rule_that_cannot_be_applied_is_refused_before_anything_is_measured(runs):
+    with pytest.raises(UserError, match="no checkpoint of step 7"):
+        trials(runs, ["q", "step:7"], measuring=lambda *_, **__: pytest.fail("measured"))
