@@ -110,6 +110,16 @@ def test_held_out_data_with_other_actions_are_refused(runs):
         measure(runs, held_out=more, steps=[60], gradients=False)
 
 
+def test_held_out_data_need_not_hold_every_action(runs):
+    held_out = load("grid16smoothobs:size=32:seed=9", discount=0.9)
+    few = held_out.rows(np.flatnonzero(held_out.actions < 3))
+    fewer = dataclasses.replace(few, action_space=DiscreteActions(4))
+    found, same = (
+        measure(runs, held_out=one, steps=[60], gradients=False).columns["td/held_out_error"] for one in (fewer, few)
+    )
+    np.testing.assert_array_equal(found, same)
+
+
 def test_what_the_run_was_trained_on_is_refused_as_held_out(runs):
     with pytest.raises(UserError, match="name other episodes"):
         measure(runs, held_out=load("grid16smoothobs:size=64", discount=0.9), steps=[60], gradients=False)

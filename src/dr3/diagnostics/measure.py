@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from dr3 import instruments
 from dr3.collect import load
-from dr3.data.transitions import Transitions
+from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products
 from dr3.errors import UserError
 from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
@@ -146,9 +146,12 @@ def held_out_errors(runs: Runs, held_out: Transitions, steps: Sequence[int]) -> 
 def _check_held_out(runs: Runs, held_out: Transitions) -> None:
     """Refuse a table that the run's critics do not fit, or have seen."""
     theirs, ours = Spec.of(held_out), runs.spec
+    actions, known = theirs.action_space, ours.action_space
+    # A few episodes need not hold the last of all actions, and a log that does not count them ends with its largest.
+    fewer = isinstance(actions, DiscreteActions) and isinstance(known, DiscreteActions) and actions.count < known.count
     for what, there, here in (
         ("observations of shape", theirs.observation_shape, ours.observation_shape),
-        ("the actions", theirs.action_space, ours.action_space),
+        ("the actions", known if fewer else actions, known),
     ):
         if there != here:
             raise UserError(f"The held-out data {held_out.name} have {what} {there}, and {runs.path} has {here}.")
