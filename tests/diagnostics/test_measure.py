@@ -112,7 +112,7 @@ def test_held_out_data_with_other_actions_are_refused(runs):
 
 def test_held_out_data_need_not_hold_every_action(runs):
     held_out = load("grid16smoothobs:size=32:seed=9", discount=0.9)
-    few = held_out.rows(np.flatnonzero(held_out.actions < 3))
+    few = held_out.rows(np.flatnonzero(np.isin(held_out.actions, (0, 1, 2))))
     fewer = dataclasses.replace(few, action_space=DiscreteActions(4))
     found, same = (
         measure(runs, held_out=one, steps=[60], gradients=False).columns["td/held_out_error"] for one in (fewer, few)
