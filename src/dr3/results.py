@@ -12,6 +12,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from dr3.errors import UserError
 
@@ -137,3 +140,14 @@ def _is_json(line: bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def for_json(value: Any) -> Any:
+    """As JSON can hold it: numpy's numbers as Python's, null for what is not finite, words for keys."""
+    if isinstance(value, dict):
+        return {str(key): for_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [for_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

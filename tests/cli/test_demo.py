@@ -12,8 +12,9 @@ import pytest
 
 from dr3.cli import demo, invoke
 from dr3.paper import demonstration, findings, gridworlds, minatar_sample
-from dr3.paper.findings import Finding, carried, make
+from dr3.paper.findings import Finding, make
 from dr3.paper.minatar_sample import breakout_curves, judge_breakout
+from dr3.stats import carried_on
 from dr3.training import Runs, digest
 from dr3.training.evaluation import ExactGridworld
 
@@ -110,7 +111,7 @@ def test_an_extra_in_brackets_is_printed(capsys):
 
 
 def test_a_frozen_member_stays_where_it_was():
-    np.testing.assert_array_equal(carried(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])
+    np.testing.assert_array_equal(carried_on(np.array([1.0, 2.0, np.nan, np.nan])), [1, 2, 2, 2])
 
 
 @pytest.mark.parametrize("played", [True, False])

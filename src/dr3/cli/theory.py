@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -138,8 +137,10 @@ def _check_outputs(options: CheckOptions | WatchOptions) -> None:
 
 def _write(path: Path | None, value: Any) -> None:
     if path is not None:
+        from dr3.results import for_json
+
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_plain(value), indent=1) + "\n")
+        path.write_text(json.dumps(for_json(value), indent=1) + "\n")
 
 
 def _table(checks: list[Check]) -> Table:
@@ -160,12 +161,3 @@ def _verdict(check: Check) -> str:
     if check.must_fail:
         return "[green]fails, as it must[/]" if check.passed else "[bold red]HOLDS, but must fail[/]"
     return "[green]pass[/]" if check.passed else "[bold red]FAIL[/]"
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no infinity: a diverged norm is null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -20,6 +20,10 @@ class DiscreteActions:
 
     count: int
 
+    def within(self, other: DiscreteActions | ContinuousActions) -> bool:
+        """Whether every action is one of the other's too. Data need not hold every action that there is."""
+        return isinstance(other, DiscreteActions) and self.count <= other.count
+
 
 @dataclass(frozen=True)
 class ContinuousActions:

@@ -14,6 +14,7 @@ from dr3.diagnostics.checks import Columns, Thresholds, not_looked_at, signs, un
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
+from dr3.results import for_json
 from dr3.training import Runs
 
 
@@ -89,8 +90,8 @@ class Health:
                 {
                     "member": one.label,
                     "healthy": one.healthy,
-                    "verdicts": [_plain(asdict(verdict)) for verdict in one.verdicts],
-                    "notes": [_plain(asdict(note)) for note in one.notes],
+                    "verdicts": [for_json(asdict(verdict)) for verdict in one.verdicts],
+                    "notes": [for_json(asdict(note)) for note in one.notes],
                 }
                 for one in self.members
             ],
@@ -176,12 +177,3 @@ def _remedy(name: str, regularizer: Regularizer | None) -> str:
     if regularizer is not None:
         return f"another coefficient than that of {spell(regularizer)}"
     return f"DR3 (--regularizer {spell(DR3())}), with a few coefficients around that one"
-
-
-def _plain(value: Any) -> Any:
-    """numpy's numbers as Python's, and null for what is not finite: JSON knows neither."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -146,15 +146,14 @@ def held_out_errors(runs: Runs, held_out: Transitions, steps: Sequence[int]) -> 
 def _check_held_out(runs: Runs, held_out: Transitions) -> None:
     """Refuse a table that the run's critics do not fit, or have seen."""
     theirs, ours = Spec.of(held_out), runs.spec
+    if theirs.observation_shape != ours.observation_shape:
+        raise UserError(
+            f"The held-out data {held_out.name} have observations of shape {theirs.observation_shape}, and {runs.path} "
+            f"has {ours.observation_shape}."
+        )
     actions, known = theirs.action_space, ours.action_space
-    # A few episodes need not hold the last of all actions, and a log that does not count them ends with its largest.
-    fewer = isinstance(actions, DiscreteActions) and isinstance(known, DiscreteActions) and actions.count < known.count
-    for what, there, here in (
-        ("observations of shape", theirs.observation_shape, ours.observation_shape),
-        ("the actions", known if fewer else actions, known),
-    ):
-        if there != here:
-            raise UserError(f"The held-out data {held_out.name} have {what} {there}, and {runs.path} has {here}.")
+    if not (actions.within(known) if isinstance(actions, DiscreteActions) else actions == known):
+        raise UserError(f"The held-out data {held_out.name} have the actions {actions}, and {runs.path} has {known}.")
     if held_out.fingerprint() == runs.config["data"]["fingerprint"]:
         raise UserError(f"The held-out data {held_out.name} are what {runs.path} was trained on; name other episodes.")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.cores import available_cores
-from dr3.stats import carried_on as carried
+from dr3.stats import carried_on
 from dr3.sweeps import Task
 from dr3.training import Runs
 from dr3.training.interruption import Interruption, watched
@@ -95,7 +95,7 @@ def over_seeds(runs: list[Runs], metric: str) -> tuple[NDArray[np.int64], NDArra
 
 def returns_of(runs: list[Runs]) -> list[NDArray[np.float64]]:
     """The return over training of each seed, from the untrained policy on."""
-    return [carried(run.evaluations[RETURN][0]) for run in runs]
+    return [carried_on(run.evaluations[RETURN][0]) for run in runs]
 
 
 def average_returns(runs: list[Runs]) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ def average_returns(runs: list[Runs]) -> NDArray[np.float64]:
 
 def at_the_end(runs: list[Runs], metric: str = DOT_PRODUCT) -> NDArray[np.float64]:
     """The last value of each seed: (seeds,)."""
-    return np.array([carried(run.metrics[metric][0])[-1] for run in runs])
+    return np.array([carried_on(run.metrics[metric][0])[-1] for run in runs])
 
 
 def median(values: NDArray[np.float64]) -> float:

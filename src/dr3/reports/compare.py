@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dr3.errors import UserError
 from dr3.notation import spell
 from dr3.reports.curves import Panel
+from dr3.results import for_json
 from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
-from dr3.stats.summary import without_nan
 from dr3.training import Runs
 
 RETURN = "evaluation/return"
@@ -79,7 +79,7 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
 
 def as_json(runs: Runs, sides: list[Side]) -> dict[str, Any]:
     """Everything in the comparison as plain numbers."""
-    told = [without_nan(asdict(side)) for side in sides]
+    told = [for_json(asdict(side)) for side in sides]
     return {"run": str(runs.path), "steps": runs.status["step"], "sides": told}
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from dr3.errors import UserError
+from dr3.results import for_json
 from dr3.stats.aggregates import Floats, Missing, iqm, mean, median, optimality_gap
 from dr3.stats.comparison import Improvement, improvement
 from dr3.stats.matrices import Matrices, ScoreTable
@@ -131,21 +131,12 @@ def compare(
 
 def as_dict(table: ScoreTable, measures: list[Measure]) -> dict[str, Any]:
     """Everything, for JSON; a missing run is null, and so is a limit that there is not."""
-    return without_nan(
+    return for_json(
         {
             "scales": table.scales,
             "measures": {measure.name: _measure_as_dict(measure) for measure in measures},
         }
     )
-
-
-def without_nan(record: Any) -> Any:
-    """Dictionaries, lists and numbers with None for every NaN, which JSON does not know."""
-    if isinstance(record, dict):
-        return {key: without_nan(value) for key, value in record.items()}
-    if isinstance(record, list | tuple):
-        return [without_nan(value) for value in record]
-    return None if isinstance(record, float) and math.isnan(record) else record
 
 
 def _measure_as_dict(measure: Measure) -> dict[str, Any]:

@@ -56,14 +56,12 @@ class Policy:
             )
 
     def check_actions(self, world: DiscreteActions | ContinuousActions) -> None:
-        """Refuse a world that cannot carry out what the policy may do. (It may know fewer actions than the world: data
-        need not hold every one.)
-        """
+        """Refuse a world that cannot carry out what the policy may do."""
         mine = self.spec.action_space
-        if isinstance(mine, DiscreteActions) and isinstance(world, DiscreteActions):
-            fits = mine.count <= world.count
+        if isinstance(mine, DiscreteActions):
+            fits = mine.within(world)
         else:
-            fits = type(mine) is type(world) and getattr(mine, "size", None) == getattr(world, "size", None)
+            fits = isinstance(world, ContinuousActions) and mine.size == world.size
         if not fits:
             raise UserError(
                 f"The data's actions are {_in_words(mine)}, those of the world that policies are tried in "

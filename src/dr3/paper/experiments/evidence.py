@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dr3.diagnostics.reinitialisation import LayerTest, reinitialise
 from dr3.paper.experiments.declaration import Arm
-from dr3.paper.findings import carried
-from dr3.stats import Interval, Statistic, evenly_spaced, interval, iqm
+from dr3.stats import Interval, Statistic, carried_on, evenly_spaced, interval, iqm
 from dr3.training import Runs
 
 Floats = NDArray[np.float64]
@@ -73,7 +72,9 @@ class Evidence:
         for run in found:
             steps, rows = (run.evaluation_steps, run.evaluations) if tried else (run.steps, run.metrics)
             latest = np.searchsorted(steps, due, side="right") - 1
-            lines += [(member.seed, carried(row)[latest]) for member, row in zip(run.members, rows[name], strict=True)]
+            lines += [
+                (member.seed, carried_on(row)[latest]) for member, row in zip(run.members, rows[name], strict=True)
+            ]
         values = np.stack([line for _, line in sorted(lines, key=lambda one: one[0])])
         if metric == SCORE:
             low, high = scoring.limits()
