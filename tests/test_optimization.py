@@ -1,0 +1,46 @@
+"""Adam by hand and beside Optax; a target network's way towards its critic."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+from dr3.optimization import Adam, move
+
+
+def test_the_first_two_steps_by_hand() -> None:
+    adam = Adam(learning_rate=0.1, epsilon=0.5)
+    weight = jnp.array([1.0])
+    weight, memory = adam.step(weight, jnp.array([2.0]), adam.init(weight))
+    # m = 0.2 and v = 0.004, corrected 2 and 4: 0.1 · 2 / (2 + 0.5).
+    np.testing.assert_allclose(weight, [1 - 0.08], rtol=1e-6)
+    weight, _ = adam.step(weight, jnp.array([-4.0]), memory)
+    mean, square = (0.9 * 0.2 - 0.1 * 4) / (1 - 0.81), (0.999 * 0.004 + 0.001 * 16) / (1 - 0.999**2)
+    np.testing.assert_allclose(weight, [1 - 0.08 - 0.1 * mean / (square**0.5 + 0.5)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 3.125e-4, 1.0])
+def test_it_walks_as_optax_does(epsilon: float) -> None:
+    ours, theirs = Adam(1e-2, epsilon), optax.adam(1e-2, eps=epsilon)
+    start = {"weight": jnp.linspace(-1, 1, 12).reshape(3, 4), "bias": jnp.zeros(3)}
+
+    def slope(parameters: dict[str, jax.Array], step: jax.Array) -> dict[str, jax.Array]:
+        return jax.tree.map(lambda leaf: 10.0 ** (step % 7 - 5) * jnp.cos(3 * leaf + step), parameters)
+
+    def both(step, state):
+        (mine, memory), (yours, record) = state
+        change, record = theirs.update(slope(yours, step), record)
+        return ours.step(mine, slope(mine, step), memory), (optax.apply_updates(yours, change), record)
+
+    begun = (start, ours.init(start)), (start, theirs.init(start))
+    (mine, memory), (yours, record) = jax.lax.fori_loop(0, 300, both, begun)
+    assert jax.tree.structure(memory) == jax.tree.structure(record)
+    for left, right in zip(jax.tree.leaves((mine, memory)), jax.tree.leaves((yours, record)), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-6)
+
+
+def test_a_target_goes_part_of_the_way() -> None:
+    np.testing.assert_allclose(move(jnp.array([0.0]), jnp.array([4.0]), 0.25), [1.0])
