@@ -9,7 +9,7 @@ from statistics import median
 
 from rich.table import Table as RichTable
 
-from shapes import ACTIONS, CONTROL, SHAPES
+from shapes import ACTIONS, CONTROL, SHAPES, WITH_DR3
 
 Seconds = dict[str, list[float]]
 NAMES = {
@@ -132,7 +132,8 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
         ),
         ("mlp", "(1024, 1024) MLP, of the peak of 256 x 1024 x 1024", of_peak("matmul-same", same), "≥", 0.6),
     ]
-    for shape, sizes in SHAPES.items():
+    for shape in WITH_DR3:
+        sizes = SHAPES[shape]
         listed += [
             (shape, f"DR3 over the base update, {sizes.title}", cost(shape, "q+dr3"), "≤", 1.8),
             (shape, f"DR3 with stop-gradient over the base, {sizes.title}", cost(shape, "q+dr3-stop"), "≤", 1.35),

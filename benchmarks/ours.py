@@ -57,6 +57,7 @@ def build(shape: Shape | Control, work: str, members: int) -> Run:
         batch_size=shape.batch,
         hidden=shape.hidden,
         target_period=TARGET_PERIOD,
+        network=shape.network,
     )
     return updates(method, table_of(shape), Spec(shape.observation, DiscreteActions(ACTIONS)), work, members)
 

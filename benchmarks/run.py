@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from judge import bars, control_speeds, speeds
-from shapes import CONTROL, SHAPES
+from shapes import CONTROL, SHAPES, WITH_DR3
 from sides import Side, versions
 
 HERE = Path(__file__).parent
@@ -35,13 +35,15 @@ def questions(side: str) -> list[tuple[str, str, int]]:
     if side == "d3rlpy control":
         return [(shape, "q", 1) for shape in CONTROL]
     if side == "d3rlpy":
-        return [*((shape, "q", members) for shape in SHAPES for members in MEMBERS), *DISCRETE_CQL]
-    both = [(shape, work, members) for shape in SHAPES for work in ("q", "q+dr3") for members in MEMBERS]
+        shapes = [shape for shape, sizes in SHAPES.items() if not sizes.same_padding]
+        return [*((shape, "q", members) for shape in shapes for members in MEMBERS), *DISCRETE_CQL]
+    both = [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
+    both += [(shape, "q+dr3", members) for shape in WITH_DR3 for members in MEMBERS]
     if side in ("PyTorch", "PyTorch fused"):
         return both
     peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
-    costs = [*((shape, "q+dr3-stop", 1) for shape in SHAPES), ("nature", "q+label-noise", 1)]
+    costs = [*((shape, "q+dr3-stop", 1) for shape in WITH_DR3), ("nature", "q+label-noise", 1)]
     return [*both, *DISCRETE_CQL, *costs, *peaks, *control]
 
 

@@ -29,13 +29,28 @@ class Shape:
     hidden: tuple[int, ...]
     batch: int
     rows: int
+    network: str = "auto"
 
 
 SHAPES = {
     "mlp": Shape("(1024, 1024) MLP", (16,), "float32", (), False, (1024, 1024), 256, 10_000),
     "nature": Shape("Nature CNN", (84, 84, 4), "uint8", ((32, 8, 4), (64, 4, 2), (64, 3, 1)), True, (512,), 32, 2_000),
+    # As d3rlpy's, whose convolutions do not pad: 3136 inputs to the dense layer, where padded ones leave 7744.
+    "nature-valid": Shape(
+        "Nature CNN, unpadded",
+        (84, 84, 4),
+        "uint8",
+        ((32, 8, 4), (64, 4, 2), (64, 3, 1)),
+        False,
+        (512,),
+        32,
+        2_000,
+        network="nature-valid",
+    ),
     "minatar": Shape("MinAtar CNN", (10, 10, 4), "bool", ((16, 3, 1),), False, (128,), 32, 10_000),
 }
+
+WITH_DR3 = tuple(name for name in SHAPES if name != "nature-valid")  # which is there for d3rlpy, and that has no DR3
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def dataset_of(shape: Shape) -> MDPDataset:
 def build(shape: Shape, work: str, members: int) -> Run:
     assert work in ("q", "cql"), "d3rlpy has no DR3"
     if shape.stages:
-        # Its convolutions never pad: on 84 x 84 the dense layer sees 3136 inputs where the other sides have 7744.
+        assert not shape.same_padding, "its convolutions never pad"
         encoder = PixelEncoderFactory(filters=[list(stage) for stage in shape.stages], feature_size=shape.hidden[-1])
     else:
         encoder = VectorEncoderFactory(hidden_units=list(shape.hidden))

@@ -49,7 +49,8 @@ class DiscreteMethod:
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
 
     network: Network = "auto"
-    """What makes the features: dense layers, or convolutions for images; auto goes by the observations' shape."""
+    """What makes the features: dense layers, or convolutions for images; auto goes by the observations' shape. The
+    Nature network pads as the paper's agents do; nature-valid does not, as the original and most code in PyTorch."""
 
     hidden: tuple[int, ...] = (256, 256)
     """Widths of the dense layers; the last one is the width of the features."""

@@ -12,7 +12,7 @@ from dr3.networks.critic import Trunk
 from dr3.networks.mlp import MLP
 from dr3.networks.normalised import Normalised
 
-Network = Literal["auto", "mlp", "minatar", "nature"]
+Network = Literal["auto", "mlp", "minatar", "nature", "nature-valid"]
 
 LARGE_IMAGE = 36  # the side from which the Nature network's strides leave something to look at
 
@@ -36,4 +36,6 @@ def _plain(network: Network, shape: tuple[int, ...], hidden: tuple[int, ...], *,
     if len(shape) != 3:
         raise UserError(f"The network {network!r} is for images (height, width, channels), not for shape {shape}.")
     image = (shape[0], shape[1], shape[2])
-    return (nature if network == "nature" else minatar)(image, key=key, units=hidden[-1])
+    if network == "minatar":
+        return minatar(image, key=key, units=hidden[-1])
+    return nature(image, key=key, padding="SAME" if network == "nature" else "VALID", units=hidden[-1])
