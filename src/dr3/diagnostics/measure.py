@@ -88,9 +88,13 @@ def _measure_features(phi: NDArray[np.float64], phi_next: NDArray[np.float64], a
 
 
 def td_error_of(answers: Answers) -> float:
+    """Over the rows whose a' is known: what stands in the place of another is no action. NaN where none is."""
     assert answers.values is not None
     assert answers.next_values is not None
-    return instruments.td_error(answers.values, answers.rewards, answers.next_values, answers.discounts)
+    columns = (answers.values, answers.rewards, answers.next_values, answers.discounts)
+    if answers.known is None:
+        return instruments.td_error(*columns)
+    return instruments.td_error(*(column[answers.known] for column in columns)) if answers.known.any() else math.nan
 
 
 # The matrices are small: BLAS threads would only wait for each other, most of all beside a run that is still training.
