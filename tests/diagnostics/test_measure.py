@@ -13,7 +13,7 @@ from dr3.diagnostics import measure
 from dr3.diagnostics.answers import answers_of, parameter_products
 from dr3.diagnostics.measure import td_error_of
 from dr3.errors import UserError
-from dr3.methods import SARSA, TD, Supervised
+from dr3.methods import DQN, SARSA, TD, Supervised
 from dr3.training.metrics import probe_of
 
 
@@ -42,6 +42,13 @@ def test_every_checkpoint_of_every_member(runs):
     assert measure(runs, steps=[40], gradients=False).columns["q/mean"] == pytest.approx(
         found.columns["q/mean"][:, [2]]
     )
+
+
+def test_data_are_prepared_once_for_all_checkpoints_and_members(runs, monkeypatch):
+    prepare, calls = DQN.prepare, []
+    monkeypatch.setattr(DQN, "prepare", lambda self, data: [calls.append(self), prepare(self, data)][1])
+    measure(runs, gradients=False)
+    assert len(calls) == 1
 
 
 def test_td_error_bootstraps_from_the_critics_own_action(runs):

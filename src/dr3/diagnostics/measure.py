@@ -118,13 +118,16 @@ def measure(
         raise UserError(f"{runs.path} has no whole checkpoint yet, so there is nothing to measure.")
     unseen = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
     data = training_data(runs, data)
+    # What each method learned from: it may scale rewards, and so what is possible. Once: TD-learning clones a policy.
+    methods = {repr(member.method): member.method for member in runs.members}
+    learned_from = {word: method.prepare(data) for word, method in methods.items()}
     found: list[list[dict[str, float]]] = [[] for _ in runs.members]
     for step in steps:
         for number, critic in enumerate(runs.critics(step)):
             method = runs.members[number].method
-            learned_from = method.prepare(data)  # a continuous method may scale rewards, and so what is possible
-            probe = probe_of(learned_from)
-            row = measure_answers(answers_of(method, critic, probe), bounds_of(learned_from, method.discount))
+            table = learned_from[repr(method)]
+            probe = probe_of(table)
+            row = measure_answers(answers_of(method, critic, probe), bounds_of(table, method.discount))
             if gradients:
                 few = probe_of(probe, SPECTRUM_SIZE)
                 products = parameter_products(method, critic, few)
