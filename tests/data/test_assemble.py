@@ -27,3 +27,13 @@ def test_lists_are_as_good_as_arrays():
 def test_rows_of_different_shapes_are_refused():
     with pytest.raises(UserError, match="memory: 'observations' has rows of different shapes"):
         assemble({**LISTS, "observations": [[0.0], [1.0, 2.0], [2.0]]}, source="memory", name="mine")
+
+
+def test_text_may_be_plain():
+    table = assemble({**LISTS, "name": "theirs", "world": "Chain-v0"}, source="memory", name="mine")
+    assert (table.name, table.world) == ("theirs", "Chain-v0")
+
+
+def test_text_in_the_place_of_numbers_is_refused():
+    with pytest.raises(UserError, match="memory: 'rewards' holds values of type"):
+        assemble({**LISTS, "rewards": "high"}, source="memory", name="mine")

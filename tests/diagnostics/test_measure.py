@@ -11,8 +11,9 @@ from dr3.collect import load
 from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics import measure
 from dr3.diagnostics.answers import answers_of, parameter_products
+from dr3.diagnostics.measure import td_error_of
 from dr3.errors import UserError
-from dr3.methods import SARSA
+from dr3.methods import DQN, SARSA, TD, Supervised
 from dr3.training.metrics import probe_of
 
 
@@ -43,6 +44,13 @@ def test_every_checkpoint_of_every_member(runs):
     )
 
 
+def test_data_are_prepared_once_for_all_checkpoints_and_members(runs, monkeypatch):
+    prepare, calls = DQN.prepare, []
+    monkeypatch.setattr(DQN, "prepare", lambda self, data: [calls.append(self), prepare(self, data)][1])
+    measure(runs, gradients=False)
+    assert len(calls) == 1
+
+
 def test_td_error_bootstraps_from_the_critics_own_action(runs):
     found = measure(runs, gradients=False)
     data = load("grid16smoothobs:size=64", discount=0.9)
@@ -56,6 +64,35 @@ def test_a_method_that_estimates_the_logging_policy_is_measured_at_logged_action
     data = method.prepare(logged)
     critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
     assert (answers_of(method, critic, data).next_actions == data.next_actions).all()
+
+
+@pytest.mark.parametrize("method", [SARSA, TD, Supervised], ids=lambda cls: cls.name)
+def test_a_row_whose_next_action_nobody_logged_has_no_td_error(logged, method):
+    """Row 15 is a time-out: action 0 stands in the place of its a', and must not be taken for one."""
+    rows = np.array([3, 7, 15])  # inside an episode, at a terminal, at a time-out
+    known = np.array([True, False, False])
+    data = dataclasses.replace(
+        logged.rows(rows), next_action_known=known, next_actions=np.where(known, logged.next_actions[rows], 0)
+    )
+    method = method(hidden=(4,), discount=0.5)
+    critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
+    here, there = (
+        np.asarray(critic.values(critic.features(of)))[range(3), actions]
+        for of, actions in ((data.observations, data.actions), (data.next_observations, data.next_actions))
+    )
+    errors = here - data.rewards - 0.5 * np.array([1, 0, 1]) * there
+    assert td_error_of(answers_of(method, critic, data)) == pytest.approx((errors[:2] ** 2).mean(), rel=1e-5)
+    nothing = data.rows(slice(2, 3))
+    assert np.isnan(td_error_of(answers_of(method, critic, nothing)))
+
+
+def test_where_no_next_action_was_logged_td_learning_looks_at_the_likeliest(logged):
+    data = dataclasses.replace(logged, next_action_known=np.arange(48) % 2 == 0)
+    method = TD(hidden=(4,), discount=0.5)
+    critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
+    found = answers_of(method, critic, data).next_actions
+    assert found[::2].tolist() == data.next_actions[::2].tolist()
+    assert found[1::2].tolist() == data.next_behavior[1::2].argmax(1).tolist()
 
 
 def test_products_over_all_parameters_are_those_of_explicit_gradients(logged):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import jax
@@ -73,6 +74,12 @@ def test_fitted_evaluation_has_no_value_for_a_critic_that_is_not_finite(runs):
     critic, data = runs.critics(60)[0], load("grid16smoothobs:size=64", discount=0.9)
     values = fqe_values([critic, broken(critic)], runs.members[0].method, data, FQE(updates=1, hidden=(4,)))
     assert np.isfinite(values).tolist() == [True, False]
+
+
+def test_fitted_evaluation_that_diverges_has_no_value(logged):
+    """The squared error of such a reward is infinite, and no update is made: the weights stay finite."""
+    data = dataclasses.replace(logged, rewards=np.full(48, 1e30, np.float32))
+    assert np.isnan(FQE(updates=2, hidden=(4,))(lambda s: np.zeros(len(s), np.int32), data, 0.9))
 
 
 def test_what_was_saved_of_a_member_after_it_diverged_is_never_chosen(own_runs):

@@ -29,8 +29,10 @@ from dr3.theory import (
     sample_covariance,
     td_problem,
 )
+from dr3.theory.checks import theorem
 from dr3.theory.checks.theorem import agreement, drift_at, follows, walk
 from dr3.theory.instances import random_instance, random_pair, stable
+from dr3.theory.noisy_td import paired_draws
 
 ETA = 0.02
 
@@ -149,6 +151,15 @@ def test_theorem_31_on_one_instance() -> None:
     assert coefficient == pytest.approx(1, abs=0.1)
     assert cosine > 0.99
     assert not follows(*agreement(measured.per_step, predicted.printed))
+
+
+def test_chains_do_not_start_from_the_numbers_that_their_network_was_drawn_from(monkeypatch) -> None:
+    """In float64 normal(key, (12,)) are the first 12 of normal(key, (250, 2)): one key, and θ itself would be noise."""
+    seen = []
+    monkeypatch.setattr(theorem, "paired_draws", lambda key, *sizes: seen.append(paired_draws(key, *sizes)) or seen[0])
+    instance = random_instance(0)
+    walk(instance, 20)
+    assert not np.isin(np.asarray(seen[0]), [*instance.theta, *instance.problem.inputs.ravel()]).any()
 
 
 def test_nothing_is_d_by_d() -> None:

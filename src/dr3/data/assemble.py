@@ -125,8 +125,8 @@ def plain_name(name: str) -> str:
 
 
 def _array(value: Any, field: str, source: str) -> Any:
-    """What is not an array yet as one: lists, and the arrays of other libraries."""
-    if isinstance(value, Frames | np.ndarray | np.generic | str):
+    """What is not an array yet as one: lists, text, and the arrays of other libraries."""
+    if isinstance(value, Frames | np.ndarray | np.generic):
         return value
     try:
         return np.asarray(value)

@@ -14,6 +14,7 @@ from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.instruments import GradientProducts
 from dr3.methods import SARSA, TD, Method, Supervised
 
+LOGGED = (SARSA, TD, Supervised)  # the methods that estimate the logging policy's value
 SPECTRUM_SIZE = 128  # rows of the eigenvalue problem, whose cost is their number cubed
 
 
@@ -34,13 +35,20 @@ class Answers:
     actions: NDArray[Any]
     next_actions: NDArray[Any]
     rows_per_action: bool
+    known: NDArray[np.bool_] | None = None  # (n,) False where s' has no a', though it bootstraps; None: nowhere
 
 
 def next_actions_of(method: Method, critic: Any, data: Transitions) -> NDArray[Any]:
-    """The backup's a': the logged one where a method estimates the logging policy's value, else the learned one."""
-    if isinstance(method, SARSA | TD | Supervised):
-        return data.next_actions
-    return np.asarray(act(method, critic, jnp.asarray(data.next_observations)))
+    """The backup's a': the logged one where a method estimates the logging policy's value, else the learned one.
+
+    Where none was logged, TD-learning's is the likeliest one, as in its Backup. (SARSA has no such rows, and supervised
+    regression marks them.)
+    """
+    if not isinstance(method, LOGGED):
+        return np.asarray(act(method, critic, jnp.asarray(data.next_observations)))
+    if isinstance(method, TD) and data.next_behavior is not None:
+        return np.where(data.next_action_known, data.next_actions, data.next_behavior.argmax(axis=-1))
+    return data.next_actions
 
 
 def discounts_of(method: Method, data: Transitions) -> NDArray[np.float64]:
@@ -64,6 +72,7 @@ def answers_of(method: Method, critic: Any, data: Transitions) -> Answers:
         actions=data.actions,
         next_actions=following,
         rows_per_action=isinstance(data.action_space, DiscreteActions),
+        known=data.next_action_known | data.terminals if isinstance(method, LOGGED) else None,
     )
 
 

@@ -74,7 +74,7 @@ class FQE:
         data: Transitions,
         discount: float,
     ) -> float:
-        """The same for a policy given by what it does at each s' and at the first states."""
+        """The same for a policy given by what it does at each s' and at the first states; NaN if the fit diverged."""
         discrete = isinstance(data.action_space, DiscreteActions)
         method: Any = (SARSA if discrete else ContinuousSARSA)(
             discount=discount,
@@ -89,6 +89,8 @@ class FQE:
         traced, seed = jax.tree.map(jnp.asarray, (method, np.uint32(self.seed)))
         start = begin(traced, seed, Spec.of(data))
         fitted = advance(traced, None, seed, start, table, jnp.int32(self.updates))
+        if not fitted.finite:  # the weights before that are finite, and their values the largest there are
+            return float("nan")
         critic = method.critic(fitted.learner)
         first = jnp.asarray(start_actions, jnp.int32 if discrete else jnp.float32)
         return float(np.mean(method.values(critic, jnp.asarray(starts), first)))

@@ -88,9 +88,13 @@ def _measure_features(phi: NDArray[np.float64], phi_next: NDArray[np.float64], a
 
 
 def td_error_of(answers: Answers) -> float:
+    """Over the rows whose a' is known: what stands in the place of another is no action. NaN where none is."""
     assert answers.values is not None
     assert answers.next_values is not None
-    return instruments.td_error(answers.values, answers.rewards, answers.next_values, answers.discounts)
+    columns = (answers.values, answers.rewards, answers.next_values, answers.discounts)
+    if answers.known is None:
+        return instruments.td_error(*columns)
+    return instruments.td_error(*(column[answers.known] for column in columns)) if answers.known.any() else math.nan
 
 
 # The matrices are small: BLAS threads would only wait for each other, most of all beside a run that is still training.
@@ -114,13 +118,16 @@ def measure(
         raise UserError(f"{runs.path} has no whole checkpoint yet, so there is nothing to measure.")
     unseen = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
     data = training_data(runs, data)
+    # What each method learned from: it may scale rewards, and so what is possible. Once: TD-learning clones a policy.
+    methods = {repr(member.method): member.method for member in runs.members}
+    learned_from = {word: method.prepare(data) for word, method in methods.items()}
     found: list[list[dict[str, float]]] = [[] for _ in runs.members]
     for step in steps:
         for number, critic in enumerate(runs.critics(step)):
             method = runs.members[number].method
-            learned_from = method.prepare(data)  # a continuous method may scale rewards, and so what is possible
-            probe = probe_of(learned_from)
-            row = measure_answers(answers_of(method, critic, probe), bounds_of(learned_from, method.discount))
+            table = learned_from[repr(method)]
+            probe = probe_of(table)
+            row = measure_answers(answers_of(method, critic, probe), bounds_of(table, method.discount))
             if gradients:
                 few = probe_of(probe, SPECTRUM_SIZE)
                 products = parameter_products(method, critic, few)

@@ -14,6 +14,10 @@ from dr3.theory.grams import Grams, grams_of
 from dr3.theory.problem import TDProblem
 from dr3.theory.stability import Stability, stability
 
+# Which parts of the key of an instance's seed draw its chains. The first ones drew the instance: the parts that a split
+# makes are those that fold_in gives for 0, 1, and so on.
+OF_STARTS, OF_NOISE = 1000, 1001
+
 
 @dataclass(frozen=True)
 class Instance:

@@ -14,7 +14,7 @@ from dr3.theory import covariance as sigma
 from dr3.theory import derivatives as along
 from dr3.theory.checks.outcome import Check, Effort
 from dr3.theory.grams import gram_matrices
-from dr3.theory.instances import Instance, random_instance, stable
+from dr3.theory.instances import OF_NOISE, Instance, random_instance, stable
 from dr3.theory.noise import label_noise, noise_factor, parameter_noise
 from dr3.theory.noisy_td import ornstein_uhlenbeck
 from dr3.theory.stability import dense_spectrum
@@ -68,7 +68,7 @@ def lemma_c2(effort: Effort) -> list[Check]:
         G,
         jnp.zeros((chains, len(instance.theta))),
         factor,
-        jax.random.key(0),
+        jax.random.fold_in(jax.random.key(instance.seed), OF_NOISE),
         eta=ETA,
         records=records,
         steps_per_record=every,

@@ -12,7 +12,7 @@ from jax import Array
 from dr3.theory.checks.outcome import Check, Effort
 from dr3.theory.covariance import sample_covariance
 from dr3.theory.drift import Drift, mean_dot_product, mean_squared_norm, predicted_drift
-from dr3.theory.instances import Instance, random_instance, random_pair, stable
+from dr3.theory.instances import OF_NOISE, OF_STARTS, Instance, random_instance, random_pair, stable
 from dr3.theory.noise import label_noise, noise_factor, noise_with_identity_covariance
 from dr3.theory.noisy_td import noisy_td, paired_draws
 from dr3.theory.null_spaces import null_space_cosines
@@ -35,13 +35,13 @@ def walk(instance: Instance, chains: int, *, sigma: float = SIGMA) -> Walk:
     """Chains started from the stationary law of their OU process at θ*, so that only the drift is left to see."""
     C = label_noise(instance.problem.size, sigma=sigma)
     S = sample_covariance(instance.grams, C, ETA)
-    seed = jax.random.key(instance.seed)
-    starts = paired_draws(jax.random.fold_in(seed, 0), chains, instance.problem.size) @ noise_factor(S).T @ instance.J
+    of_starts, of_noise = (jax.random.fold_in(jax.random.key(instance.seed), part) for part in (OF_STARTS, OF_NOISE))
+    starts = paired_draws(of_starts, chains, instance.problem.size) @ noise_factor(S).T @ instance.J
     thetas = noisy_td(
         instance.problem,
         instance.theta + starts,
         instance.J.T @ noise_factor(C),
-        jax.random.fold_in(seed, 1),
+        of_noise,
         eta=ETA,
         records=RECORDS,
         steps_per_record=STEPS_PER_RECORD,
