@@ -8,6 +8,7 @@ import pytest
 from dr3.collect import load
 from dr3.diagnostics.study import Trial, comparable, outcomes, ranges, trials
 from dr3.errors import UserError
+from dr3.files import write_json
 
 
 def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0):
@@ -100,7 +101,7 @@ def keep_evaluations(runs, wanted):
 
 def test_a_member_that_diverged_is_a_trial_of_the_checkpoints_before(own_runs):
     keep_evaluations(own_runs, lambda row: row["member"] == 1 or row["step"] < 40)
-    own_runs.folder.write(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 30}})
+    write_json(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 30}})
     first, second = trials(own_runs, ["last"], gradients=False)
     assert (first.steps.tolist(), first.untried, first.regret("last")) == ([20], 2, 0)
     assert (second.steps.tolist(), second.untried) == ([20, 40, 60], 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +63,8 @@ def main(arguments: list[str]) -> int:
     options = parse(Select, arguments, prog="dr3 select", description=Select.__doc__ or "")
     _refuse_what_means_nothing(options)
 
+    from dr3.files import check_file, write_json
     from dr3.training import Runs
-    from dr3.training.folder import check_file
 
     if options.json is not None:
         check_file(options.json)
@@ -77,8 +76,7 @@ def main(arguments: list[str]) -> int:
     else:
         record, code = _choose(opened, options)
     if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(record, indent=2) + "\n")
+        write_json(options.json, record)
     return code
 
 

@@ -14,10 +14,10 @@ from dr3.collect.going import going
 from dr3.collect.rows import Rows
 from dr3.collect.unfinished import check_table, check_target, collection
 from dr3.data import Transitions, assemble, write
-from dr3.data.columns import written_whole
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
+from dr3.files import written_whole
 from dr3.hyperparameters import within
 from dr3.training.member import check_seed
 

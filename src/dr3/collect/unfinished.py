@@ -12,8 +12,9 @@ from typing import Any
 from dr3.data.convert import ENDINGS
 from dr3.data.d4rl import hdf5
 from dr3.errors import UserError
+from dr3.files import check_file, read_json, write_json
 from dr3.methods import DQN, SAC
-from dr3.training.folder import RunFolder, check_file, read_json
+from dr3.training.folder import RunFolder
 from dr3.training.member import check_seed
 
 
@@ -34,7 +35,7 @@ def collection(folder: Path, asked: dict[str, Any], *files: Path) -> Generator[N
             except UserError:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            run.write(run.config, asked)
+            write_json(run.config, asked)
         yield
         shutil.rmtree(folder)
 

@@ -15,6 +15,7 @@ from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
 from dr3.errors import UserError
+from dr3.files import write_json
 from dr3.training import Runs
 
 Floats = NDArray[np.float64]
@@ -76,7 +77,7 @@ def select(runs: Runs, rule: str, data: Transitions | None = None, *, held_out: 
         place = choose(rule, scores)
         chosen.append(Choice(label_of(runs, number), None if place is None else steps[place], scores))
     selection = Selection(rule, protocol_of(rule), np.array(steps), chosen)
-    runs.folder.write(runs.path / "selection.json", selection.to_json())
+    write_json(runs.path / "selection.json", selection.to_json())
     return selection
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import dr3
-from dr3.data.columns import written_whole
 from dr3.data.npz import DAMAGE
 from dr3.diagnostics import Measurements
+from dr3.files import written_whole
 from dr3.training import Runs
 from dr3.training.folder import PACKAGES
 
