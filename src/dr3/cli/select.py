@@ -113,12 +113,13 @@ def table_for(runs: Runs, source: str | None) -> Transitions | None:
 def _choose(opened: Sequence[Runs], options: Select) -> tuple[list[dict[str, Any]], int]:
     """What to record of every run, and the exit code."""
     from dr3.diagnostics import select
+    from dr3.reports.kept import kept_fqe
 
     assert options.rule is not None
     record, code = [], 0
     for runs in opened:
         held_out = table_for(runs, options.held_out)
-        selection = select(runs, options.rule, table_for(runs, options.data), held_out=held_out)
+        selection = select(runs, options.rule, table_for(runs, options.data), held_out=held_out, evaluating=kept_fqe)
         _print(runs, selection)
         record.append({"run": str(runs.path), **selection.to_json()})
         if any(choice.step is None for choice in selection.choices):
