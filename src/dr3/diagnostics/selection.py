@@ -15,7 +15,7 @@ from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
 from dr3.errors import UserError
-from dr3.files import write_json
+from dr3.files import for_json, write_json
 from dr3.training import Runs
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,9 @@ class Selection:
             "protocol": self.protocol,
             "simulator": False,
             "steps": self.steps.tolist(),
-            "members": [{"member": c.member, "step": c.step, "scores": _finite(c.scores)} for c in self.choices],
+            "members": [
+                {"member": c.member, "step": c.step, "scores": for_json(c.scores.tolist())} for c in self.choices
+            ],
         }
 
 
@@ -204,7 +206,3 @@ _MEASURED: dict[str, Callable[[Measurements], Floats]] = {
 }
 
 _TAKE_ANY = ("td-error", "fqe", "q", "srank")
-
-
-def _finite(scores: Floats) -> list[float | None]:
-    return [float(score) if np.isfinite(score) else None for score in scores]

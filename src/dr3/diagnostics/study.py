@@ -16,10 +16,11 @@ from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_errors, measure
 from dr3.diagnostics.selection import choose, fqe_of_runs, frozen, scores_of, steps_for
 from dr3.errors import UserError
+from dr3.files import for_json
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
 Floats = NDArray[np.float64]
-RETURN = "evaluation/return"
 LOOK_BACK = 3  # checkpoints whose mean is what a policy was worth when a sign showed
 DROP = 0.9  # a drop: the mean return of all later checkpoints is below this share of that
 LEARNED = 0.01  # below this share of the range of returns seen in a world, there is nothing to lose
@@ -205,6 +206,6 @@ def to_json(trial: Trial) -> dict[str, Any]:
         "algorithm": trial.algorithm,
         "steps": trial.steps.tolist(),
         "returns": trial.returns.tolist(),
-        "scores": {rule: [float(s) if np.isfinite(s) else None for s in of] for rule, of in trial.scores.items()},
+        "scores": {rule: for_json(of.tolist()) for rule, of in trial.scores.items()},
         "signs": {name: holds.tolist() for name, holds in trial.shown.items()},
     }

@@ -15,8 +15,8 @@ from dr3.notation import spell
 from dr3.reports.curves import Panel
 from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
-RETURN = "evaluation/return"
 MEASURED = {
     "dot product": "features/dot_product",
     "cosine": "features/cosine",
