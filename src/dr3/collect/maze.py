@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dr3.collect.going import going
 from dr3.collect.rows import Rows
-from dr3.collect.unfinished import check_table, check_target, collection
+from dr3.collect.unfinished import check_table, check_target, collection, folder_beside
 from dr3.data import Transitions, assemble, write
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
@@ -72,7 +72,7 @@ def collect_maze(
     within("noise", noise, 0)
     check_target(path)
     asked = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
-    folder = path.with_name(f"{path.name}.unfinished")
+    folder = folder_beside(path)
     with collection(folder, asked, path):
         rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
         table = _table(rows, steps, f"{env.replace('/', '-')}-{kind}-{seed}", env)
