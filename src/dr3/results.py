@@ -12,11 +12,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from dr3.errors import UserError
+from dr3.files import write_text
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Result:
 
 def write_results(path: str | Path, results: Iterable[Result]) -> None:
     """Write a results file, replacing what was there."""
-    Path(path).write_text("".join(result.to_json() + "\n" for result in results), encoding="utf-8")
+    write_text(Path(path), "".join(result.to_json() + "\n" for result in results))
 
 
 def append_results(path: str | Path, results: Iterable[Result]) -> None:
@@ -140,14 +138,3 @@ def _is_json(line: bytes) -> bool:
     except ValueError:
         return False
     return True
-
-
-def for_json(value: Any) -> Any:
-    """As JSON can hold it: numpy's numbers as Python's, null for what is not finite, words for keys."""
-    if isinstance(value, dict):
-        return {str(key): for_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [for_json(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -66,3 +66,8 @@ def test_a_sweep_is_refused_before_it_trains(refused, tmp_path):
     grid = tmp_path.parent / "grid.toml"
     grid.write_text("steps = 5\ndata = 'grid16smoothobs'\n[methods.dqn]")
     assert "file cannot be a folder: " in refused(f"sweep {grid} --out file")
+
+
+@pytest.mark.parametrize("flags", ["--json file/stats.json", "--figures file"])
+def test_statistics_are_refused_before_they_are_computed(refused, flags):
+    assert "file cannot be a folder: " in refused(f"stats nothing.jsonl {flags}")

@@ -10,7 +10,7 @@ import pytest
 from dr3.collect import load
 from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics import measure
-from dr3.diagnostics.answers import answers_of, parameter_products
+from dr3.diagnostics.answers import answers_of, parameter_grams
 from dr3.diagnostics.measure import td_error_of
 from dr3.errors import UserError
 from dr3.methods import DQN, SARSA, TD, Supervised
@@ -99,7 +99,7 @@ def test_products_over_all_parameters_are_those_of_explicit_gradients(logged):
     method = SARSA(hidden=(4,), discount=0.5)
     data = method.prepare(logged).rows(slice(7))
     critic = method.critic(method.init(_spec(logged), jax.random.key(0)))
-    found = parameter_products(method, critic, data)
+    found = parameter_grams(method, critic, data)
 
     def rows(observations, actions):
         jacobian = jax.jacobian(lambda critic: method.values(critic, observations, actions))(critic)
@@ -107,7 +107,7 @@ def test_products_over_all_parameters_are_those_of_explicit_gradients(logged):
 
     here, there = rows(data.observations, data.actions), rows(data.next_observations, data.next_actions)
     np.testing.assert_allclose(found.same, here @ here.T, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(found.across, there @ here.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.cross, there @ here.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_probe_is_fixed(logged):

@@ -13,6 +13,7 @@ from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.selection import PROTOCOLS, choose
 from dr3.envs import gridworld, policy_values
 from dr3.errors import UserError
+from dr3.files import write_json
 
 
 def broken(critic):
@@ -83,7 +84,7 @@ def test_fitted_evaluation_that_diverges_has_no_value(logged):
 
 
 def test_what_was_saved_of_a_member_after_it_diverged_is_never_chosen(own_runs):
-    own_runs.folder.write(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 40}})
+    write_json(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 40}})
     assert [choice.step for choice in select(own_runs, "last").choices] == [20, 60]
     assert [choice.step for choice in select(own_runs, "step:60").choices] == [None, 60]
 

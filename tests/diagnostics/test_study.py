@@ -8,9 +8,10 @@ import pytest
 from dr3.collect import load
 from dr3.diagnostics.study import Trial, comparable, outcomes, ranges, trials
 from dr3.errors import UserError
+from dr3.files import write_json
 
 
-def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0):
+def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0, diverged=0):
     steps = np.arange(1, len(returns) + 1)
     holds = np.array(shown, bool)
     return Trial(
@@ -23,6 +24,7 @@ def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0)
         unhealthy=holds,
         shown={"s": holds},
         untried=untried,
+        diverged=diverged,
     )
 
 
@@ -76,14 +78,32 @@ def test_worlds_where_every_checkpoint_earned_the_same_are_left_out_by_name():
 
 
 def test_members_that_diverged_are_left_out_or_cut_by_name():
-    cut = trial([1, 2], [0] * 2, [0] * 2, member="run, seed 0", untried=3)
-    gone = trial([], [], [], member="run, seed 1", untried=5)
+    cut = trial([1, 2], [0] * 2, [0] * 2, member="run, seed 0", untried=3, diverged=3)
+    gone = trial([], [], [], member="run, seed 1", untried=5, diverged=5)
     found, told = comparable([cut, gone])
     assert found == [cut]
     assert told == [
         "run, seed 0: 2 of its 5 checkpoints count; the others have no return (it diverged).",
         "run, seed 1: left out; none of its 5 checkpoints has a return (it diverged before).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("returns", "diverged", "says"),
+    [
+        ([1, 2], 0, "2 of its 5 checkpoints count; the others have no return (evaluations.jsonl holds none)."),
+        (
+            [1, 2],
+            1,
+            "2 of its 5 checkpoints count; the others have no return "
+            "(it diverged, and of 2 before that evaluations.jsonl holds none).",
+        ),
+        ([], 0, "left out; none of its 3 checkpoints has a return (evaluations.jsonl holds none)."),
+    ],
+)
+def test_a_member_is_said_to_have_diverged_only_if_it_did(returns, diverged, says):
+    one = trial(returns, [0] * len(returns), [0] * len(returns), untried=3, diverged=diverged)
+    assert comparable([one])[1] == [f"run, dqn: {says}"]
 
 
 def test_trials_of_a_run(runs):
@@ -100,10 +120,10 @@ def keep_evaluations(runs, wanted):
 
 def test_a_member_that_diverged_is_a_trial_of_the_checkpoints_before(own_runs):
     keep_evaluations(own_runs, lambda row: row["member"] == 1 or row["step"] < 40)
-    own_runs.folder.write(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 30}})
+    write_json(own_runs.folder.status, {"step": 60, "finished": True, "diverged": {"0": 30}})
     first, second = trials(own_runs, ["last"], gradients=False)
-    assert (first.steps.tolist(), first.untried, first.regret("last")) == ([20], 2, 0)
-    assert (second.steps.tolist(), second.untried) == ([20, 40, 60], 0)
+    assert (first.steps.tolist(), first.untried, first.diverged, first.regret("last")) == ([20], 2, 2, 0)
+    assert (second.steps.tolist(), second.untried, second.diverged) == ([20, 40, 60], 0, 0)
     assert first.member == f"{own_runs.path}, dqn, regularizer none"
 
 
@@ -114,7 +134,8 @@ def test_a_run_whose_members_all_diverged_at_once_has_trials_without_checkpoints
 
 def test_a_checkpoint_that_was_not_tried_is_no_part_of_a_trial(own_runs):
     keep_evaluations(own_runs, lambda row: row["step"] != 40)
-    assert trials(own_runs, ["last"], gradients=False)[0].steps.tolist() == [20, 60]
+    first = trials(own_runs, ["last"], gradients=False)[0]
+    assert (first.steps.tolist(), first.untried, first.diverged) == ([20, 60], 1, 0)
 
 
 def test_trials_take_data_that_moved(runs):

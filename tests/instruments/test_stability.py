@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dr3.instruments import co_adaptation_ratio, last_layer_products, stability
+from dr3.instruments import co_adaptation_ratio, last_layer_grams, stability
 
 
 def spectrum(phi, phi_next, discount, **actions):
-    products = last_layer_products(phi, phi_next, **actions)
-    return stability(products.same, products.K(discount))
+    grams = last_layer_grams(phi, phi_next, discount, **actions)
+    return stability(grams.same, grams.K)
 
 
 def test_ratio_of_proposition_3_2_by_hand():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -60,6 +61,23 @@ def test_loss_head_by_head(started):
     loss, _ = method.loss(learner.critic, learner, batch, KEY)
     assert loss == pytest.approx(expected, rel=1e-5)
     assert method.loss(learner.critic, learner, batch, jax.random.key(6))[0] != loss
+
+
+def test_the_tie_is_to_the_action_that_the_mixture_takes(table):
+    """By hand: α is about (0.7, 0.3). At s1 it makes 1.4 and 0.9 of (2, 0) and (0, 3), the mean 1 and 1.5; at s2 the
+    other way round; at s0 the heads agree."""
+    method = REM(hidden=(), heads=2, discount=0.5)
+    key = jax.random.key(6)
+    np.testing.assert_allclose(draw_mixture(key, 2), [0.7, 0.3], atol=0.01)
+    learner = method.init(Spec.of(table), jax.random.key(0))
+    heads = jnp.array([[[0.0, 1.0], [2.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [0.0, 3.0], [3.0, 0.0]]])
+    learner = learner._replace(target=eqx.tree_at(lambda critic: critic.head.weight, learner.target, heads))
+    _, (backup, _) = method.loss(learner.critic, learner, Batch.of(table), key)
+    np.testing.assert_array_equal(backup.next_actions, [0, 1, 1])  # s' is s1, s2, s0
+    np.testing.assert_array_equal(backup.same_output, [1, 1, 0])  # a is 0, 1, 0
+    # What is told of values is the mean's.
+    np.testing.assert_allclose(backup.next_values, [1.5, 1.5, 1])
+    np.testing.assert_allclose(backup.targets, [1.75, 2.75, 3])
 
 
 def test_one_head_is_dqn(started, logged):

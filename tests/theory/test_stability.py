@@ -6,8 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dr3.theory import alignment, dense_spectrum, grams_of, pseudo_hessian, stability
-from dr3.theory.grams import Grams
+from dr3.theory import Grams, alignment, dense_spectrum, grams_of, pseudo_hessian, stability
 from dr3.theory.instances import random_instance
 
 

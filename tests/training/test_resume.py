@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import signal
+import sys
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
@@ -78,8 +79,9 @@ def crashing_before_write(number):
         return call
 
     with pytest.MonkeyPatch.context() as patches:
-        for cls, name in ((RunFolder, "write"), (RunFolder, "append"), (Checkpoints, "save")):
-            patches.setattr(cls, name, counted(getattr(cls, name)))
+        writers = [(sys.modules[f"dr3.training.{name}"], "write_json") for name in ("train", "session")]
+        for home, name in (*writers, (RunFolder, "append"), (Checkpoints, "save")):
+            patches.setattr(home, name, counted(getattr(home, name)))
         yield
 
 
@@ -168,7 +170,7 @@ def test_a_damaged_state_is_noticed_and_the_one_before_used(run, tmp_path, whole
     state = runs.folder.state
     assert state.steps() == [50, 60]
     damage(state.path(60))
-    (state.folder / "000000060.partial").write_bytes(b"PK")  # what a kill in the middle of a write leaves
+    (state.folder / ".000000060.npz.1.unfinished").write_bytes(b"PK")  # what a kill in the middle of a write leaves
     again = run(out=tmp_path / "run", progress=True)
     said = capsys.readouterr().err
     assert "The state of step 60" in said

@@ -191,7 +191,7 @@ def test_a_page_that_watches_says_what_is_damaged(copied_run, name):
 
 
 def test_a_kept_measurement_that_cannot_be_opened_counts_as_none(copied_run):
-    kept = Kept(Runs(copied_run), 40, gradients=False)
+    kept = Kept(Runs(copied_run), 40, "last-layer")
     kept.write(Measurements(np.array([40]), {"q/mean": np.ones((4, 1))}, 64))
     assert kept.read() is not None
     content = bytearray(kept.path.read_bytes())

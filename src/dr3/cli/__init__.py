@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module, metadata
-from pathlib import Path
 
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
@@ -68,6 +67,7 @@ def invoke(arguments: list[str]) -> int:
 
 def carry_out(arguments: list[str]) -> int:
     """The same, but a mistake is a `UserError`."""
+    from dr3.compiled_programs import keep_compiled_programs
     from dr3.errors import UserError
 
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -79,7 +79,7 @@ def carry_out(arguments: list[str]) -> int:
     command, *rest = arguments
     if command not in COMMANDS:
         raise UserError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
-    _keep_compiled_programs()
+    keep_compiled_programs()
     return import_module(f"dr3.cli.{command}").main(rest)
 
 
@@ -90,10 +90,3 @@ def _help() -> str:
         "usage: dr3 COMMAND …\n\nTrain, watch and repair value functions that are learned from logged data.\n\n"
         f"commands (dr3 COMMAND --help tells more):\n{commands}\n\n{EXAMPLES}"
     )
-
-
-def _keep_compiled_programs() -> None:
-    """XLA's persistent compilation cache, in the user's cache folder unless JAX's own variable names another."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,9 +41,9 @@ def main(arguments: list[str]) -> int:
     if chosen is None:
         return 0
 
+    from dr3.files import check_file, write_json
     from dr3.reports.compare import as_json, compare, panels
     from dr3.reports.curves import check_picture, draw
-    from dr3.training.folder import check_file
 
     options: Compared = chosen.run
     if options.picture is not None:
@@ -54,8 +53,7 @@ def main(arguments: list[str]) -> int:
     runs = train_as_told(options, chosen.method)
     sides = compare(runs)
     for file in filter(None, (runs.path / "comparison.json", options.json)):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(as_json(runs, sides), indent=2) + "\n")
+        write_json(file, as_json(runs, sides))
     picture = options.picture or runs.path / "comparison.png"
     draw(panels(runs), picture, caption="median over seeds, and the seeds")
     _print(runs, sides, picture)

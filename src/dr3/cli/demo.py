@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -45,10 +44,10 @@ def main(arguments: list[str]) -> int:
     if options.full and options.smoke:
         raise UserError("--full is the largest demo and --smoke the smallest; choose one of them.")
 
+    from dr3.files import check_file, write_json
     from dr3.paper.demonstration import FULL, QUICK, SMOKE, findings
     from dr3.paper.demonstration_pictures import draw_findings
     from dr3.reports.curves import check_picture
-    from dr3.training.folder import check_file
 
     sizes = FULL if options.full else SMOKE if options.smoke else QUICK
     out = options.out / f"{'x'.join(map(str, sizes.gridworlds.hidden))}-{sizes.gridworlds.updates}"
@@ -71,8 +70,7 @@ def main(arguments: list[str]) -> int:
         "findings": [{key: getattr(one, key) for key in _WRITTEN} for one in found],
     }
     for file in filter(None, (out / "findings.json", options.json)):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(record, indent=2) + "\n")
+        write_json(file, record)
     _print(found, pictures, record)
     return 0
 

@@ -89,8 +89,8 @@ def _layers(runs: Runs, options: Diagnose) -> int:
 
     from dr3.diagnostics.health import label_of
     from dr3.diagnostics.reinitialisation import reinitialise
+    from dr3.files import check_file
     from dr3.reports.heatmap import draw_layers
-    from dr3.training.folder import check_file
 
     picture = options.out or runs.path / "layers.png"
     check_file(picture)

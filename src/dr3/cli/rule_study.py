@@ -25,12 +25,20 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     import sys
 
     from dr3.diagnostics.study import comparable, outcomes, to_json, trials
+    from dr3.reports.kept import kept_fqe
 
     everyone: list[Trial] = []
     for number, runs in enumerate(opened, start=1):
         data, held_out = (table_for(runs, source) for source in (options.data, options.held_out))
-        rules = options.rules or RULES
-        everyone += trials(runs, rules, data, held_out=held_out, gradients=options.gradients, measuring=_recalled)
+        everyone += trials(
+            runs,
+            options.rules or RULES,
+            data,
+            held_out=held_out,
+            gradients=options.gradients,
+            measuring=_recalled,
+            evaluating=kept_fqe,
+        )
         print(f"{number} of {len(opened)} runs", file=sys.stderr, flush=True)
     found, left_out = comparable(everyone)
     for sentence in left_out:
@@ -50,10 +58,7 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
 
 
 def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gradients: bool) -> Measurements:
-    """As `measure`, but each checkpoint is kept in the run folder as `dr3 report` keeps it: a rerun goes on from there.
-
-    (What FQE finds is not.)
-    """
+    """As `measure`, but each checkpoint is kept in the run folder as `dr3 report` keeps it: a rerun goes on there."""
     from dr3.reports.checkup import Checkup
 
     checkup = Checkup(data, gradients=gradients)

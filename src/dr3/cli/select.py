@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +63,8 @@ def main(arguments: list[str]) -> int:
     options = parse(Select, arguments, prog="dr3 select", description=Select.__doc__ or "")
     _refuse_what_means_nothing(options)
 
+    from dr3.files import check_file, write_json
     from dr3.training import Runs
-    from dr3.training.folder import check_file
 
     if options.json is not None:
         check_file(options.json)
@@ -77,8 +76,7 @@ def main(arguments: list[str]) -> int:
     else:
         record, code = _choose(opened, options)
     if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(record, indent=2) + "\n")
+        write_json(options.json, record)
     return code
 
 
@@ -115,12 +113,13 @@ def table_for(runs: Runs, source: str | None) -> Transitions | None:
 def _choose(opened: Sequence[Runs], options: Select) -> tuple[list[dict[str, Any]], int]:
     """What to record of every run, and the exit code."""
     from dr3.diagnostics import select
+    from dr3.reports.kept import kept_fqe
 
     assert options.rule is not None
     record, code = [], 0
     for runs in opened:
         held_out = table_for(runs, options.held_out)
-        selection = select(runs, options.rule, table_for(runs, options.data), held_out=held_out)
+        selection = select(runs, options.rule, table_for(runs, options.data), held_out=held_out, evaluating=kept_fqe)
         _print(runs, selection)
         record.append({"run": str(runs.path), **selection.to_json()})
         if any(choice.step is None for choice in selection.choices):

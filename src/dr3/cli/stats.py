@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +63,14 @@ def main(arguments: list[str]) -> int:
     import numpy as np
 
     from dr3.errors import UserError
+    from dr3.files import check_file, check_folder, write_json
     from dr3.paper import normalise
     from dr3.stats import ScoreTable, as_dict, read_results, summarise
 
+    if options.json is not None:
+        check_file(options.json)
+    if options.figures is not None:
+        check_folder(options.figures)
     there = read_results(*options.files)
     chosen = [result for result in there if options.only in result.task]
     if not chosen:
@@ -102,7 +106,7 @@ def main(arguments: list[str]) -> int:
                 name: {task: _printed(name, task, measure.name) for task in measure.matrices.tasks}
                 for name in measure.matrices.scores
             }
-        options.json.write_text(json.dumps(everything, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(options.json, everything)
     if options.figures is not None:
         from dr3.reports.figures import statistics_figures
         from dr3.reports.style import save

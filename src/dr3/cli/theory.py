@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,7 +126,7 @@ def _watch_table(rows: list[dict[str, Any]]) -> Table:
 
 def _check_outputs(options: CheckOptions | WatchOptions) -> None:
     """Before minutes of work, not after."""
-    from dr3.training.folder import check_file, check_folder
+    from dr3.files import check_file, check_folder
 
     if options.json is not None:
         check_file(options.json)
@@ -137,10 +136,9 @@ def _check_outputs(options: CheckOptions | WatchOptions) -> None:
 
 def _write(path: Path | None, value: Any) -> None:
     if path is not None:
-        from dr3.results import for_json
+        from dr3.files import for_json, write_json
 
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(for_json(value), indent=1) + "\n")
+        write_json(path, for_json(value))
 
 
 def _table(checks: list[Check]) -> Table:

@@ -148,13 +148,15 @@ def _summarise(runs: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from dr3.training.outcomes import RETURN
+
     table = Table(title=f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}")
     columns = {
         "dot product": runs.metrics.get("features/dot_product"),
         "cosine": runs.metrics.get("features/cosine"),
         "srank": runs.metrics.get("features/srank"),
         "mean Q": runs.metrics.get("q/data_mean"),
-        "return": runs.evaluations.get("evaluation/return"),
+        "return": runs.evaluations.get(RETURN),
     }
     columns = {name: values for name, values in columns.items() if values is not None}
     for name in ("member", *columns, "note"):

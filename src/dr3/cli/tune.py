@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -52,11 +51,11 @@ def main(arguments: list[str]) -> int:
         return 0
 
     from dr3.diagnostics.tuning import tuning_of
+    from dr3.files import check_file, write_json
     from dr3.hyperparameters import within
     from dr3.notation import spell
     from dr3.regularizers import DR3
     from dr3.reports.curves import check_picture, draw
-    from dr3.training.folder import check_file
 
     options: Tuned = chosen.run
     for number in options.coefficients:
@@ -69,8 +68,7 @@ def main(arguments: list[str]) -> int:
     runs = train_as_told(dataclasses.replace(options, regularizer=words), chosen.method)
     tuning = tuning_of(runs, table_of(options.data, chosen.method.discount))
     for file in filter(None, (runs.path / "tuning.json", options.json)):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(tuning.to_json(), indent=2) + "\n")
+        write_json(file, tuning.to_json())
     picture = options.picture or runs.path / "tuning.png"
     draw(_panels(tuning), picture, caption="median over seeds, and the seeds")
     _print(runs, tuning, picture)

@@ -6,7 +6,6 @@ and went on, changes nothing.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import signal
 import time
@@ -27,8 +26,8 @@ from dr3.collect.unfinished import collection
 from dr3.cores import available_cores
 from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.errors import UserError
+from dr3.files import check_folder, write_json
 from dr3.progress import reporter
-from dr3.training.folder import check_folder
 from dr3.training.interruption import watched
 
 EPISODES_PER_PART = 10
@@ -79,7 +78,7 @@ def collect_drawers(
             measured += _measure(task, kind, columns["succeeded"])
             write_npz(file, _table(task, kind, columns, steps))
         rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
-        (folder / "success.json").write_text(json.dumps({**asked, "measured": rates}, indent=2) + "\n")
+        write_json(folder / "success.json", {**asked, "measured": rates})
     return measured
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from dr3.collect.drawers_policies import act
 from dr3.collect.drawers_skills import GRASP, PRIOR, Skill
 from dr3.envs.drawers import DrawersEnv
+from dr3.files import written_whole
 
 KINDS = ("prior", "task")
 
@@ -47,10 +47,8 @@ def act_part(part: Part) -> Part:
     for world in worlds.values():
         world.close()
     columns: dict[str, Any] = {name: np.stack([episode[name] for episode in acted]) for name in acted[0]}
-    beside = part.path.with_name(f".{part.path.name}.{os.getpid()}")
-    with beside.open("wb") as file:
+    with written_whole(part.path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **columns)
-    beside.replace(part.path)
     return part
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,11 @@ import numpy as np
 
 from dr3.collect.emulated_dqn import ATARI_DQN, Agent, AtariSchedule, Log, Place
 from dr3.collect.going import going, newest
-from dr3.collect.unfinished import check_online, collection
+from dr3.collect.unfinished import asked_online, check_online, collection, folder_beside
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_dqn_replay, write_npz
 from dr3.data.subsets import PARTS
 from dr3.envs import EmulatedWorld, atari
 from dr3.errors import UserError
-from dr3.hyperparameters import to_json
 from dr3.methods import DQN
 from dr3.training.checkpoints import Checkpoints
 
@@ -48,14 +46,8 @@ def collect_emulated_dqn(
     check_online(path, steps=steps, seed=seed, method=method)
     if path.suffix not in (".npz", ""):
         raise UserError(f"{path}: a replay is written as .npz, or into a folder; give it that ending, or none.")
-    folder = path.with_name(f"{path.name}.unfinished")
-    asked = {
-        "world": world.name,
-        "steps": steps,
-        "seed": seed,
-        "method": to_json(method),
-        "schedule": dataclasses.asdict(schedule),
-    }
+    folder = folder_beside(path)
+    asked = asked_online(world.name, steps=steps, seed=seed, method=method, schedule=schedule)
     with collection(folder, asked, path):
         log = Log(folder, world, steps)
         _run(Agent(world, log, method, schedule, seed), Checkpoints(folder / "state"), steps, progress)

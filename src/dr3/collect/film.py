@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
 from dr3.envs.screen import drawing
 from dr3.errors import UserError
-from dr3.training.folder import check_file
+from dr3.files import check_file
 from dr3.training.member import check_seed
 
 if TYPE_CHECKING:

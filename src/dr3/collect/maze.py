@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from dr3.collect.going import going
 from dr3.collect.rows import Rows
-from dr3.collect.unfinished import check_table, check_target, collection
+from dr3.collect.unfinished import check_table, check_target, collection, folder_beside
 from dr3.data import Transitions, assemble, write
-from dr3.data.columns import written_whole
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
+from dr3.files import written_whole
 from dr3.hyperparameters import within
 from dr3.training.member import check_seed
 
@@ -72,7 +72,7 @@ def collect_maze(
     within("noise", noise, 0)
     check_target(path)
     asked = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
-    folder = path.with_name(f"{path.name}.unfinished")
+    folder = folder_beside(path)
     with collection(folder, asked, path):
         rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
         table = _table(rows, steps, f"{env.replace('/', '-')}-{kind}-{seed}", env)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from functools import partial
 from pathlib import Path
@@ -13,11 +12,10 @@ import numpy as np
 
 from dr3.collect.going import going, newest
 from dr3.collect.online_dqn import MINATAR_DQN, Collection, Schedule, advance, start
-from dr3.collect.unfinished import check_online, collection
+from dr3.collect.unfinished import asked_online, check_online, collection, folder_beside
 from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, write_npz
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
-from dr3.hyperparameters import to_json
 from dr3.methods import DQN
 from dr3.training.checkpoints import Checkpoints
 
@@ -51,14 +49,8 @@ def collect_dqn(
     if path.suffix != ".npz":
         raise UserError(f"{path}: a replay is written as .npz; give the file that ending.")
     length = -(-steps // schedule.environments)
-    asked = {
-        "world": world.name,
-        "steps": steps,
-        "seed": seed,
-        "method": to_json(method),
-        "schedule": dataclasses.asdict(schedule),
-    }
-    folder = path.with_name(f"{path.name}.unfinished")
+    folder = folder_beside(path)
+    asked = asked_online(world.name, steps=steps, seed=seed, method=method, schedule=schedule)
     with collection(folder, asked, path):
         now = _run(Checkpoints(folder), world, length, seed, method, schedule, progress)
         table = to_transitions(now, world, steps=steps, discount=float(method.discount), seed=seed)

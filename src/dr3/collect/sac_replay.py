@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,9 @@ from dr3.collect.going import going, newest
 from dr3.collect.gymnasium_world import World
 from dr3.collect.online_sac import HostPolicy, Schedule, learn
 from dr3.collect.rows import Rows
-from dr3.collect.unfinished import check_online, check_table, collection
+from dr3.collect.unfinished import asked_online, check_online, check_table, collection, folder_beside
 from dr3.data import Transitions, write
 from dr3.errors import UserError
-from dr3.hyperparameters import to_json
 from dr3.methods import SAC, Spec
 from dr3.training.checkpoints import Checkpoints
 from dr3.training.loop import begin
@@ -63,18 +61,12 @@ def collect_sac(
     files as one that was not. A file that is there already is not written over.
     """
     path = Path(out)
-    folder = path.with_name(f"{path.name}.unfinished")
+    folder = folder_beside(path)
     files = {cut: path.with_name(f"{path.stem}-{cut}{path.suffix}") for cut in cuts}
     _check(path, steps, seed, method, schedule, cuts, cut_steps)
     world = World(env, seed)
-    asked = {
-        "world": env,
-        "steps": steps,
-        "seed": seed,
-        "method": to_json(method),
-        "schedule": dataclasses.asdict(schedule),
-        "cuts": dict.fromkeys(cuts, cut_steps),
-    }
+    asked = asked_online(env, steps=steps, seed=seed, method=method, schedule=schedule)
+    asked["cuts"] = dict.fromkeys(cuts, cut_steps)
     with collection(folder, asked, path, *files.values()):
         now = _run(Checkpoints(folder), world, steps, seed, method, schedule, progress)
         columns = {column: np.asarray(rows)[:steps] for column, rows in now.replay._asdict().items()}

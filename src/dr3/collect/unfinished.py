@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Generator
@@ -12,9 +13,22 @@ from typing import Any
 from dr3.data.convert import ENDINGS
 from dr3.data.d4rl import hdf5
 from dr3.errors import UserError
+from dr3.files import check_file, read_json, write_json
+from dr3.hyperparameters import to_json
 from dr3.methods import DQN, SAC
-from dr3.training.folder import RunFolder, check_file, read_json
+from dr3.training.folder import RunFolder
 from dr3.training.member import check_seed
+
+
+def folder_beside(path: Path) -> Path:
+    """Where a collection is kept that will be the file `path`."""
+    return path.with_name(f"{path.name}.unfinished")
+
+
+def asked_online(world: str, *, steps: int, seed: int, method: DQN | SAC, schedule: Any) -> dict[str, Any]:
+    """What makes a collection by an agent that learns while it acts the same as another."""
+    parts = {"method": to_json(method), "schedule": dataclasses.asdict(schedule)}
+    return {"world": world, "steps": steps, "seed": seed, **parts}
 
 
 @contextmanager
@@ -34,7 +48,7 @@ def collection(folder: Path, asked: dict[str, Any], *files: Path) -> Generator[N
             except UserError:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            run.write(run.config, asked)
+            write_json(run.config, asked)
         yield
         shutil.rmtree(folder)
 

@@ -1,10 +1,7 @@
-"""What every format of ours shares: the columns of a table as plain arrays, and files that are whole or not there."""
+"""What every format of ours shares: the columns of a table as plain arrays."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +38,6 @@ def columns_of(transitions: Transitions) -> dict[str, NDArray[Any]]:
     else:
         arrays["action_low"], arrays["action_high"] = np.float64(space.low), np.float64(space.high)
     return arrays
-
-
-@contextmanager
-def written_whole(path: Path) -> Generator[Path]:
-    """A name beside `path` to write to; it becomes `path` when all went well, and vanishes when not."""
-    if not path.parent.is_dir():
-        refuse(str(path), "the folder it should be written to does not exist.")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def first_bytes(path: Path, count: int) -> bytes:

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, check_booleans, check_numbers, refuse
-from dr3.data.columns import columns_of, first_bytes, written_whole
+from dr3.data.columns import columns_of, first_bytes
 from dr3.data.frames import same_rows
 from dr3.data.transitions import Transitions
 from dr3.envs.tasks import Task, find_task
 from dr3.errors import UserError
+from dr3.files import written_whole
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 # What a file of ours says of itself: all columns are there, as they stood in the table.

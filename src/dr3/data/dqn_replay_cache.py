@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
-from dr3.data.columns import written_whole
 from dr3.data.dqn_replay_files import (
     DAMAGE,
     DAMAGED,
@@ -24,6 +23,7 @@ from dr3.data.dqn_replay_files import (
     file_of,
     frame_header,
 )
+from dr3.files import written_whole
 from dr3.progress import Reporter, reporter
 
 MANY = 50_000  # frames: some seconds of unpacking, which are not passed in silence

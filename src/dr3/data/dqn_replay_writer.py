@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.columns import written_whole
 from dr3.data.dqn_replay_files import ROWS_AT_A_TIME, STACK, STORED, file_of
 from dr3.data.frames import Frames
+from dr3.files import written_whole
 
 
 def write_dqn_replay(

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, check_fits_in_32_bits, refuse
-from dr3.data.columns import columns_of, first_bytes, written_whole
+from dr3.data.columns import columns_of, first_bytes
 from dr3.data.frames import Frames, compact
 from dr3.data.transitions import Transitions
+from dr3.files import written_whole
 
 # Instead of observations and next_observations: each frame once, and which of them a row looks at.
 FRAME_POINTERS = {"observations": "observation_frames", "next_observations": "next_observation_frames"}

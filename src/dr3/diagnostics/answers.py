@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import DiscreteActions, Transitions
-from dr3.instruments import GradientProducts
+from dr3.instruments import Grams
+from dr3.instruments.gradients import gradient_products
 from dr3.methods import SARSA, TD, Method, Supervised
 
 LOGGED = (SARSA, TD, Supervised)  # the methods that estimate the logging policy's value
@@ -76,32 +77,21 @@ def answers_of(method: Method, critic: Any, data: Transitions) -> Answers:
     )
 
 
-def parameter_products(method: Method, critic: Any, data: Transitions) -> GradientProducts:
-    """JJᵀ and J'Jᵀ over all parameters. J (n, d) itself never exists: a column is two Jacobian-vector products."""
+def parameter_grams(method: Method, critic: Any, data: Transitions) -> Grams:
+    """Of the gradients with respect to all parameters."""
     following = _typed(next_actions_of(method, critic, data))
-    same, across = _products(
+    same, cross = _products(
         method,
         critic,
         (jnp.asarray(data.observations), _typed(data.actions)),
         (jnp.asarray(data.next_observations), following),
     )
-    return GradientProducts(np.asarray(same, np.float64), np.asarray(across, np.float64))
+    return Grams(np.asarray(same, np.float64), np.asarray(cross, np.float64), discounts_of(method, data))
 
 
 @jax.jit
 def _products(method: Method, critic: Any, here: Any, there: Any) -> tuple[jax.Array, jax.Array]:
-    def q(critic: Any, inputs: Any) -> jax.Array:
-        return method.values(critic, *inputs)
-
-    def column(row: Any) -> tuple[jax.Array, jax.Array]:
-        gradient = jax.grad(lambda critic: q(critic, jax.tree.map(lambda leaf: leaf[None], row))[0])(critic)
-        along = [
-            jax.jvp(lambda critic, side=side: q(critic, side), (critic,), (gradient,))[1] for side in (here, there)
-        ]
-        return along[0], along[1]
-
-    same, across = jax.lax.map(column, here)
-    return same.T, across.T
+    return gradient_products(lambda critic, inputs: method.values(critic, *inputs), critic, here, there)
 
 
 def _typed(actions: NDArray[Any]) -> jax.Array:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Columns, Thresholds, not_looked_at, signs, unhealthy_at
 from dr3.diagnostics.measure import Measurements, measure
+from dr3.files import for_json
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
-from dr3.results import for_json
 from dr3.training import Runs
 
 

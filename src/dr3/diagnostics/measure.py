@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 from dr3 import instruments
 from dr3.collect import load
 from dr3.data.transitions import DiscreteActions, Transitions
-from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, discounts_of, parameter_products
+from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, parameter_grams
 from dr3.errors import UserError
-from dr3.instruments import GradientProducts, ReturnBounds, return_bounds, stability
+from dr3.instruments import Grams, ReturnBounds, return_bounds, stability
 from dr3.methods import ContinuousMethod, Spec
 from dr3.training import Runs
 from dr3.training.metrics import probe_of
@@ -129,9 +129,8 @@ def measure(
             probe = probe_of(table)
             row = measure_answers(answers_of(method, critic, probe), bounds_of(table, method.discount))
             if gradients:
-                few = probe_of(probe, SPECTRUM_SIZE)
-                products = parameter_products(method, critic, few)
-                row |= _spectrum("all", products, discounts_of(method, few), _PRODUCTS_TOLERANCE)
+                grams = parameter_grams(method, critic, probe_of(probe, SPECTRUM_SIZE))
+                row |= _spectrum("all", grams, _PRODUCTS_TOLERANCE)
             found[number].append(row)
     columns = {name: np.array([[row[name] for row in rows] for rows in found], np.float64) for name in found[0][0]}
     return Measurements(np.array(steps, np.int64), columns | unseen, min(len(data), len(probe_of(data))))
@@ -185,19 +184,17 @@ def _last_layer_spectrum(phi: NDArray[np.float64], phi_next: NDArray[np.float64]
     tie = {}
     if answers.rows_per_action:
         tie = {"actions": answers.actions[rows], "next_actions": answers.next_actions[rows]}
-    products = instruments.last_layer_products(phi[rows], phi_next[rows], **tie)
-    return _spectrum("last_layer", products, answers.discounts[rows], _FEATURES_TOLERANCE)
+    grams = instruments.last_layer_grams(phi[rows], phi_next[rows], answers.discounts[rows], **tie)
+    return _spectrum("last_layer", grams, _FEATURES_TOLERANCE)
 
 
 def _few(rows: int) -> NDArray[np.int64]:
     return np.sort(np.random.default_rng(0).choice(rows, SPECTRUM_SIZE, replace=False))
 
 
-def _spectrum(
-    which: str, products: GradientProducts, discounts: NDArray[np.float64], tolerance: float
-) -> dict[str, float]:
+def _spectrum(which: str, grams: Grams, tolerance: float) -> dict[str, float]:
     names = ("smallest_real_part", "margin", "largest_step")
-    if not (np.isfinite(products.same).all() and np.isfinite(products.across).all()):
+    if not (np.isfinite(grams.same).all() and np.isfinite(grams.cross).all()):
         return {f"spectrum/{which}/{name}": math.nan for name in names}
-    found = stability(products.same, products.K(discounts), tolerance=tolerance)
+    found = stability(grams.same, grams.K, tolerance=tolerance)
     return {f"spectrum/{which}/{name}": float(getattr(found, name)) for name in names}

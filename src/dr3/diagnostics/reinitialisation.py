@@ -19,6 +19,7 @@ from dr3.errors import UserError
 from dr3.training import Runs
 from dr3.training.evaluation import Evaluator, Policy, evaluator_for
 from dr3.training.loop import begin
+from dr3.training.outcomes import RETURN
 
 Test = Literal["re-initialisation", "re-randomisation"]
 
@@ -93,7 +94,7 @@ def _return(runs: Runs, number: int, critic: Any, evaluator: Evaluator, step: in
     member = runs.members[number]
     policy = Policy(member.method, critic, runs.spec)
     outcome = evaluator(policy, seed=member.seed, step=step, discount=member.method.discount)
-    return float(outcome["evaluation/return"])
+    return float(outcome[RETURN])
 
 
 def _evaluator(runs: Runs, env: Any, episodes: int) -> Evaluator:

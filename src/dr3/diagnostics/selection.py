@@ -15,6 +15,7 @@ from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
 from dr3.errors import UserError
+from dr3.files import for_json, write_json
 from dr3.training import Runs
 
 Floats = NDArray[np.float64]
@@ -57,26 +58,42 @@ class Selection:
             "protocol": self.protocol,
             "simulator": False,
             "steps": self.steps.tolist(),
-            "members": [{"member": c.member, "step": c.step, "scores": _finite(c.scores)} for c in self.choices],
+            "members": [
+                {"member": c.member, "step": c.step, "scores": for_json(c.scores.tolist())} for c in self.choices
+            ],
         }
 
 
-def select(runs: Runs, rule: str, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Selection:
+def fqe_of_runs(runs: Runs, steps: Sequence[int], data: Transitions | None) -> Floats:
+    """What fitted Q evaluation finds that every member's policy is worth at some checkpoints: (members, T)."""
+    table = training_data(runs, data)
+    critics = [runs.critics(step) for step in steps]
+    return np.stack([fqe_values([of[n] for of in critics], m.method, table, FQE()) for n, m in enumerate(runs.members)])
+
+
+def select(
+    runs: Runs,
+    rule: str,
+    data: Transitions | None = None,
+    *,
+    held_out: Transitions | None = None,
+    evaluating: Callable[..., Floats] = fqe_of_runs,
+) -> Selection:
     """Choose a checkpoint of every member by a rule of `PROTOCOLS`, and record it in the run as `selection.json`.
 
     The initial weights are no candidate, nor is a critic that is not finite. Nothing here acts in a world or reads an
-    evaluation.
+    evaluation. `evaluating` is called as `fqe_of_runs` is, and may recall what was found before.
     """
     steps = steps_for(runs, [rule])
     measured = None
     if rule in _MEASURED:
         measured = measure(runs, data, held_out=held_out, steps=steps, gradients=rule == "healthy")
     chosen = []
-    for number, scores in enumerate(scores_of(runs, rule, steps, data, measured)):
+    for number, scores in enumerate(scores_of(runs, rule, steps, data, measured, evaluating)):
         place = choose(rule, scores)
         chosen.append(Choice(label_of(runs, number), None if place is None else steps[place], scores))
     selection = Selection(rule, protocol_of(rule), np.array(steps), chosen)
-    runs.folder.write(runs.path / "selection.json", selection.to_json())
+    write_json(runs.path / "selection.json", selection.to_json())
     return selection
 
 
@@ -94,16 +111,22 @@ def steps_for(runs: Runs, rules: Sequence[str]) -> list[int]:
 
 
 def scores_of(
-    runs: Runs, rule: str, steps: Sequence[int], data: Transitions | None, measured: Measurements | None
+    runs: Runs,
+    rule: str,
+    steps: Sequence[int],
+    data: Transitions | None,
+    measured: Measurements | None,
+    evaluating: Callable[..., Floats],
 ) -> Floats:
     """What a rule thinks of each checkpoint: (members, T), NaN where one is no candidate.
 
     `measured` are these steps; some rules need it. Without a spectrum in it `healthy` knows nothing of that.
     """
-    broken = _frozen(runs, steps)
+    broken = frozen(runs, steps)
     if measured is not None:
         broken |= ~np.isfinite(measured.columns["q/mean"])
-    return np.where(broken, np.nan, _scores(runs, rule, steps, data, measured))
+    scores = evaluating(runs, steps, data) if rule == "fqe" else _scores(runs, rule, steps, measured)
+    return np.where(broken, np.nan, scores)
 
 
 def choose(rule: str, scores: Floats) -> int | None:
@@ -129,26 +152,18 @@ def _named_step(rule: str) -> int | None:
     return int(rule.removeprefix("step:")) if rule.startswith("step:") else None
 
 
-def _frozen(runs: Runs, steps: Sequence[int]) -> NDArray[np.bool_]:
+def frozen(runs: Runs, steps: Sequence[int]) -> NDArray[np.bool_]:
     """Whether a member had diverged: (members, T). From then on weights were saved whose loss was not finite."""
     diverged = runs.status["diverged"]
     since = np.array([diverged.get(str(number), np.inf) for number in range(len(runs))])
     return np.array(steps) >= since[:, None]
 
 
-def _scores(
-    runs: Runs, rule: str, steps: Sequence[int], data: Transitions | None, measured: Measurements | None
-) -> Floats:
+def _scores(runs: Runs, rule: str, steps: Sequence[int], measured: Measurements | None) -> Floats:
     if rule == "last":
         return np.tile(np.array(steps, np.float64), (len(runs), 1))
     if (wanted := _named_step(rule)) is not None:
         return np.tile((np.array(steps) == wanted).astype(np.float64), (len(runs), 1))
-    if rule == "fqe":
-        table = training_data(runs, data)
-        critics = [runs.critics(step) for step in steps]
-        return np.stack(
-            [fqe_values([of[n] for of in critics], m.method, table, FQE()) for n, m in enumerate(runs.members)]
-        )
     assert measured is not None
     return _MEASURED[rule](measured)
 
@@ -191,7 +206,3 @@ _MEASURED: dict[str, Callable[[Measurements], Floats]] = {
 }
 
 _TAKE_ANY = ("td-error", "fqe", "q", "srank")
-
-
-def _finite(scores: Floats) -> list[float | None]:
-    return [float(score) if np.isfinite(score) else None for score in scores]

@@ -14,12 +14,13 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, signs, unhealthy_at
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_errors, measure
-from dr3.diagnostics.selection import choose, scores_of, steps_for
+from dr3.diagnostics.selection import choose, fqe_of_runs, frozen, scores_of, steps_for
 from dr3.errors import UserError
+from dr3.files import for_json
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
 Floats = NDArray[np.float64]
-RETURN = "evaluation/return"
 LOOK_BACK = 3  # checkpoints whose mean is what a policy was worth when a sign showed
 DROP = 0.9  # a drop: the mean return of all later checkpoints is below this share of that
 LEARNED = 0.01  # below this share of the range of returns seen in a world, there is nothing to lose
@@ -38,6 +39,7 @@ class Trial:
     unhealthy: NDArray[np.bool_]  # (T,)
     shown: dict[str, NDArray[np.bool_]]  # {sign: (T,)}
     untried: int = 0  # how many more checkpoints there are, whose returns nobody knows
+    diverged: int = 0  # how many of those are from when the member had diverged
 
     def regret(self, rule: str) -> float:
         """Return of the best checkpoint minus return of the chosen one; of any, where the rule chooses none."""
@@ -65,10 +67,11 @@ def trials(
     held_out: Transitions | None = None,
     gradients: bool = True,
     measuring: Callable[..., Measurements] = measure,
+    evaluating: Callable[..., Floats] = fqe_of_runs,
 ) -> list[Trial]:
     """Every member of an evaluated run. Without `gradients` the spectrum is the last layer's.
 
-    `measuring` is called as `measure` is, and may recall what was measured before.
+    `measuring` is called as `measure` is, `evaluating` as `fqe_of_runs`; both may recall what was found before.
     """
     if RETURN not in runs.evaluations:
         raise UserError(f"{runs.path} was never tried in a world: without true returns no rule can be measured.")
@@ -76,8 +79,8 @@ def trials(
     errors = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
     measured = measuring(runs, data, steps=steps, gradients=gradients)
     known = replace(measured, columns=measured.columns | errors)
-    scores = {rule: scores_of(runs, rule, steps, data, known) for rule in rules}
-    returns = _returns(runs, steps)
+    scores = {rule: scores_of(runs, rule, steps, data, known, evaluating) for rule in rules}
+    returns, stopped = _returns(runs, steps), frozen(runs, steps)
     made = []
     for number, member in enumerate(runs.members):
         found = signs(measured.steps, measured.of(number), Thresholds())
@@ -93,13 +96,14 @@ def trials(
                 unhealthy=unhealthy_at(found)[tried],
                 shown={sign.name: sign.holds[tried] for sign in found},
                 untried=int(np.sum(~tried)),
+                diverged=int(np.sum(~tried & stopped[number])),
             )
         )
     return made
 
 
 def _returns(runs: Runs, steps: Sequence[int]) -> Floats:
-    """(members, T), NaN where a checkpoint was not tried: those of a member that has diverged no longer are."""
+    """(members, T), NaN where a checkpoint was not tried; those of a member that has diverged no longer are."""
     place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
     unknown = np.full(len(runs), np.nan)
     seen = runs.evaluations[RETURN]
@@ -117,9 +121,16 @@ def comparable(of: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
 
 def _untried(trial: Trial) -> str:
     tried, everything = len(trial.steps), len(trial.steps) + trial.untried
+    others = trial.untried - trial.diverged
+    if not others:
+        why = "it diverged" if tried else "it diverged before"
+    elif trial.diverged:
+        why = f"it diverged, and of {others} before that evaluations.jsonl holds none"
+    else:
+        why = "evaluations.jsonl holds none"
     if not tried:
-        return f"{trial.member}: left out; none of its {everything} checkpoints has a return (it diverged before)."
-    return f"{trial.member}: {tried} of its {everything} checkpoints count; the others have no return (it diverged)."
+        return f"{trial.member}: left out; none of its {everything} checkpoints has a return ({why})."
+    return f"{trial.member}: {tried} of its {everything} checkpoints count; the others have no return ({why})."
 
 
 @dataclass(frozen=True)
@@ -195,6 +206,6 @@ def to_json(trial: Trial) -> dict[str, Any]:
         "algorithm": trial.algorithm,
         "steps": trial.steps.tolist(),
         "returns": trial.returns.tolist(),
-        "scores": {rule: [float(s) if np.isfinite(s) else None for s in of] for rule, of in trial.scores.items()},
+        "scores": {rule: for_json(of.tolist()) for rule, of in trial.scores.items()},
         "signs": {name: holds.tolist() for name, holds in trial.shown.items()},
     }

@@ -12,6 +12,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, divergence
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.errors import UserError
+from dr3.files import for_json
 from dr3.training import Runs
 
 
@@ -57,8 +58,8 @@ class Tuning:
                     "coefficient": trial.coefficient,
                     "diverged": trial.diverged,
                     "verdicts": list(trial.verdicts),
-                    "mean_q": _finite(self.curve("q/mean", trial)),
-                    "outside": _finite(self.curve("q/outside", trial)),
+                    "mean_q": for_json(self.curve("q/mean", trial).tolist()),
+                    "outside": for_json(self.curve("q/outside", trial).tolist()),
                 }
                 for trial in self.trials
             ],
@@ -88,7 +89,3 @@ def tuning_of(runs: Runs, data: Transitions | None = None, *, thresholds: Thresh
 
     trials = [Trial(c0, tuple(group), tuple(verdict(n) for n in group)) for c0, group in sorted(groups.items())]
     return Tuning(trials, measured)
-
-
-def _finite(curves: NDArray[np.float64]) -> list[list[float | None]]:
-    return [[float(value) if np.isfinite(value) else None for value in curve] for curve in curves]

@@ -3,11 +3,11 @@
 from dr3.instruments.activity import dead_features, dormant_features
 from dr3.instruments.features import cosine, dot_product, norm
 from dr3.instruments.rank import effective_rank, numerical_rank, pca_rank, srank, stable_rank, threshold_rank
-from dr3.instruments.stability import GradientProducts, Stability, co_adaptation_ratio, last_layer_products, stability
+from dr3.instruments.stability import Grams, Stability, co_adaptation_ratio, last_layer_grams, stability
 from dr3.instruments.values import ReturnBounds, ValueStatistics, return_bounds, td_error, value_statistics
 
 __all__ = [
-    "GradientProducts",
+    "Grams",
     "ReturnBounds",
     "Stability",
     "ValueStatistics",
@@ -17,7 +17,7 @@ __all__ = [
     "dormant_features",
     "dot_product",
     "effective_rank",
-    "last_layer_products",
+    "last_layer_grams",
     "norm",
     "numerical_rank",
     "pca_rank",

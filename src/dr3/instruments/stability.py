@@ -8,7 +8,7 @@ features.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,30 +26,42 @@ def co_adaptation_ratio(phi: ArrayLike, phi_next: ArrayLike, discounts: ArrayLik
     return pulls / norms if norms else 0.0
 
 
-class GradientProducts(NamedTuple):
-    """Inner products of gradients."""
+class Grams(NamedTuple):
+    """The n x n matrices that everything about G reduces to: numpy's for instruments, JAX's for the theory."""
 
-    same: NDArray[np.float64]  # (n, n) JJᵀ
-    across: NDArray[np.float64]  # (n, n) J'Jᵀ: row i is the gradient at (s'_i, a'_i) against that at every (s_j, a_j)
+    same: Any  # (n, n) JJᵀ
+    cross: Any  # (n, n) J'Jᵀ: row i is the gradient at (s'_i, a'_i) against that at every (s_j, a_j)
+    discounts: Any  # (n,) γ(1 - d)
 
-    def K(self, discounts: ArrayLike) -> NDArray[np.float64]:
-        """(J - γJ')Jᵀ with each row's own γ(1 - d)."""
-        return self.same - np.broadcast_to(discounts, len(self.same))[:, None] * self.across
+    @property
+    def K(self) -> Any:
+        """K = (J - γJ')Jᵀ: (n, n). Its nonzero eigenvalues are those of G at a fixed point."""
+        return self.same - self.discounts[:, None] * self.cross
+
+    @property
+    def dot_products(self) -> Any:
+        """g_i · g'_i, the quantity that co-adapts: (n,)."""
+        return self.cross.diagonal()
 
 
-def last_layer_products(
-    phi: ArrayLike, phi_next: ArrayLike, actions: ArrayLike | None = None, next_actions: ArrayLike | None = None
-) -> GradientProducts:
-    """Of the gradients with respect to the last layer's weights, which are the features.
+def last_layer_grams(
+    phi: ArrayLike,
+    phi_next: ArrayLike,
+    discounts: ArrayLike,
+    actions: ArrayLike | None = None,
+    next_actions: ArrayLike | None = None,
+) -> Grams:
+    """Of the gradients with respect to the last layer's weights, which are the features. `discounts` is γ(1 - d), for
+    each row or one for all.
 
     Where the layer has a row for each action, give both `actions` (n,): gradients of different rows are orthogonal.
     """
     phi, phi_next = np.asarray(phi, np.float64), np.asarray(phi_next, np.float64)
-    same, across = phi @ phi.T, phi_next @ phi.T
+    same, cross = phi @ phi.T, phi_next @ phi.T
     if actions is not None:
         a, following = np.asarray(actions), np.asarray(next_actions)
-        same, across = same * (a[:, None] == a), across * (following[:, None] == a)
-    return GradientProducts(same, across)
+        same, cross = same * (a[:, None] == a), cross * (following[:, None] == a)
+    return Grams(same, cross, np.broadcast_to(discounts, len(phi)))
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,11 @@ class REM(DQN):
         alpha = draw_mixture(key, self.heads)
         mixed = learner._replace(target=learner.target.mixed(alpha))
         td, (backup, info) = super().loss(critic.mixed(alpha), mixed, batch, key)
-        # What is told of both sides is told of the mean: it acts, and it does not flicker with α. The loss above is the
-        # mixture's; whatever of this nobody looks at is not computed.
+        # The values that are told of both sides are the mean's: it acts, and it does not flicker with α. The loss above
+        # is the mixture's, and so is the tie: its max_a' is the a' that this update bootstraps from. Whatever of this
+        # nobody looks at is not computed.
         told = self.backup(critic.mean(), learner.target.mean(), backup.phi, backup.phi_next, batch)
-        return td, (told, info)
+        return td, (told._replace(next_actions=backup.next_actions, same_output=backup.same_output), info)
 
 
 def draw_mixture(key: Array, heads: int) -> Array:

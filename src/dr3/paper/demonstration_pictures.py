@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from dr3.envs import expected_return, gridworld, optimal_policy
 from dr3.paper.demonstration import Demonstration
-from dr3.paper.findings import DOT_PRODUCT, RETURN, Finding, over_seeds
+from dr3.paper.findings import DOT_PRODUCT, Finding, over_seeds
 from dr3.paper.gridworlds import DENSE_WORLD, SPARSE_WORLDS, Size
 from dr3.paper.minatar_sample import COEFFICIENT
 from dr3.reports.curves import Panel, draw
+from dr3.training.outcomes import RETURN
 
 
 def draw_findings(findings: list[Finding], sizes: Demonstration, out: Path) -> list[Path]:

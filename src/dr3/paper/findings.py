@@ -16,9 +16,9 @@ from dr3.stats import carried_on
 from dr3.sweeps import Task
 from dr3.training import Runs
 from dr3.training.interruption import Interruption, watched
+from dr3.training.outcomes import RETURN
 
 DOT_PRODUCT = "features/dot_product"
-RETURN = "evaluation/return"
 MEAN_Q = "q/data_mean"
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.errors import UserError
+from dr3.files import for_json
 from dr3.notation import spell
 from dr3.reports.curves import Panel
-from dr3.results import for_json
 from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
-RETURN = "evaluation/return"
 MEASURED = {
     "dot product": "features/dot_product",
     "cosine": "features/cosine",

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.diagnostics import Health
-from dr3.reports.compare import MEASURED, RETURN, Score, last_median, returns_of, score
+from dr3.reports.compare import MEASURED, Score, last_median, returns_of, score
 from dr3.reports.curves import Panel
 from dr3.reports.groups import Group, group
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
 WORDS = {
     "return": "What the learned policy earns, at each evaluation.",

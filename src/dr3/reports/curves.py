@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.errors import UserError
+from dr3.files import check_file
 from dr3.reports.style import colours, style
-from dr3.training.folder import check_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 import dr3
-from dr3.data.columns import written_whole
 from dr3.data.npz import DAMAGE
+from dr3.data.transitions import Transitions
 from dr3.diagnostics import Measurements
+from dr3.diagnostics.measure import training_data
+from dr3.diagnostics.selection import fqe_of_runs
+from dr3.files import written_whole
 from dr3.training import Runs
 from dr3.training.folder import PACKAGES
+
+FQE_VALUE = "fqe/value"
 
 
 class Kept:
     """What was measured of one checkpoint as it is now: its file in the run folder, and the key that it must have.
 
-    The key is of the weights, who learned them from what, the settings, and the code that measures.
+    The key is of the weights, who learned them from what, what was measured, and the code that measures.
     """
 
-    def __init__(self, runs: Runs, step: int, *, gradients: bool) -> None:
+    def __init__(self, runs: Runs, step: int, what: Literal["all", "last-layer", "fqe"]) -> None:
         self.step = step
-        self.path = runs.path / "measurements" / f"{step:09d}{'' if gradients else '-last-layer'}.npz"
-        told = [runs.config["members"], runs.config["data"], gradients, _code()]
+        self.path = runs.path / "measurements" / f"{step:09d}{'' if what == 'all' else f'-{what}'}.npz"
+        told = [runs.config["members"], runs.config["data"], what, _code()]
         digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
         digest.update(runs.folder.checkpoints.path(step).read_bytes())
         self.key = digest.hexdigest()
@@ -51,6 +59,21 @@ class Kept:
             self.path.parent.mkdir(exist_ok=True)
             with written_whole(self.path) as unfinished, unfinished.open("wb") as file:
                 np.savez(file, key=self.key, names=names, values=values, rows=measured.rows)
+
+
+def kept_fqe(runs: Runs, steps: Sequence[int], data: Transitions | None) -> NDArray[np.float64]:
+    """As `fqe_of_runs`, but only for the checkpoints of which no value is kept yet: (members, T)."""
+    if data is not None:
+        data = training_data(runs, data)  # another table is refused, whatever is kept
+    kept = {step: Kept(runs, step, "fqe") for step in steps}
+    known = {step: found for step, place in kept.items() if (found := place.read()) is not None}
+    missing = [step for step in steps if step not in known]
+    if missing:
+        for step, values in zip(missing, fqe_of_runs(runs, missing, data).T, strict=True):
+            columns, rows = {FQE_VALUE: values[:, None]}, runs.config["data"]["rows"]
+            known[step] = Measurements(np.array([step], np.int64), columns, rows)
+            kept[step].write(known[step])
+    return np.concatenate([known[step].columns[FQE_VALUE] for step in steps], axis=1)
 
 
 @cache

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from dr3.files import read_json
 from dr3.reports.markup import Html, join, tag
 from dr3.training import Runs
-from dr3.training.folder import read_json
 
 
 def configuration(runs: Sequence[Runs]) -> Html:

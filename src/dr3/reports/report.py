@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
+from dr3.files import write_text
 from dr3.reports.checkup import Checkup
 from dr3.reports.content import Reading, gather
 from dr3.reports.page import render
@@ -34,10 +35,7 @@ def write_report(
     path = several[0].path / "report.html" if path is None else Path(path)
     page = render(gather([_read(one, data, gradients, progress) for one in several]))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(page, "utf-8")
-        partial.replace(path)
+        write_text(path, page)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
     return path

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.results import for_json
+from dr3.files import for_json
 from dr3.stats.aggregates import Floats, Missing, iqm, mean, median, optimality_gap
 from dr3.stats.comparison import Improvement, improvement
 from dr3.stats.matrices import Matrices, ScoreTable

@@ -7,6 +7,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+from dr3.compiled_programs import replace_torn_programs
 from dr3.errors import UserError
 from dr3.sweeps.cores import claim_cores
 from dr3.sweeps.engine import Ended
@@ -79,6 +80,7 @@ def _on_node(folder: str, directory: str, cpus: int, save_every: float | None) -
     import ray
 
     claim_cores(cpus)
+    replace_torn_programs()
     if Path(directory).is_dir():
         os.chdir(directory)
     return work(Path(folder), save_every=save_every, where=f"(Ray node {ray.get_runtime_context().get_node_id()})")

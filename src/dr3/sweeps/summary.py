@@ -16,8 +16,7 @@ from dr3.stats.aggregates import Floats
 from dr3.sweeps.task import Task
 from dr3.training import Runs
 from dr3.training.folder import RunFolder
-
-RETURN = "evaluation/return"
+from dr3.training.outcomes import RETURN
 
 
 @dataclass(frozen=True)

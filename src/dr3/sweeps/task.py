@@ -14,12 +14,13 @@ from typing import Any
 
 from dr3.collect import files_of, load
 from dr3.errors import UserError
+from dr3.files import read_json, write_json
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
 from dr3.notation import spell, split
 from dr3.regularizers import REGULARIZERS, Regularizer
 from dr3.training import train
-from dr3.training.folder import RunFolder, read_json
+from dr3.training.folder import RunFolder
 from dr3.training.member import Member, population
 
 RECORD = "task.json"
@@ -168,8 +169,7 @@ def data_of(jobs: Iterable[Job]) -> list[str]:
 
 def write_record(folder: Path, job: Job) -> None:
     """Leave word in `folder` of what is to be done in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    RunFolder(folder).write(folder / RECORD, {"kind": type(job).__name__, **job.to_json()})
+    write_json(folder / RECORD, {"kind": type(job).__name__, **job.to_json()})
 
 
 def read_record(folder: Path) -> Job:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dr3.errors import UserError
-from dr3.training.folder import RunFolder, read_json
+from dr3.files import read_json, write_json
 
 FILE = "seconds.json"
 
@@ -21,7 +21,7 @@ def timed(folder: Path) -> Generator[None]:
         yield
     finally:
         spent = seconds_of(folder) + time.monotonic() - began
-        RunFolder(folder).write(folder / FILE, {"seconds": round(spent, 2)})
+        write_json(folder / FILE, {"seconds": round(spent, 2)})
 
 
 def seconds_of(folder: Path) -> float:

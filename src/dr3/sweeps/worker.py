@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
+from dr3.compiled_programs import replace_torn_programs
 from dr3.sweeps.cores import claim_cores
 from dr3.sweeps.work import work
 
@@ -22,6 +23,7 @@ Orders = SimpleQueue[dict[str, Any] | None]
 
 def main(cores: int) -> None:
     claim_cores(cores)
+    replace_torn_programs()
     orders: Orders = SimpleQueue()
     Thread(target=_listen, args=(orders,), daemon=True).start()
     # What a task prints must not be taken for an answer.

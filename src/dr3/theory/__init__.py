@@ -1,5 +1,6 @@
 """The paper's theory as code: each function beside its equation. All of it computes inside `with float64():`."""
 
+from dr3.instruments import Grams
 from dr3.theory.covariance import (
     covariance_dense,
     covariance_doubling,
@@ -18,7 +19,7 @@ from dr3.theory.derivatives import (
     pseudo_hessian_product,
 )
 from dr3.theory.drift import Drift, mean_dot_product, mean_squared_norm, predicted_drift
-from dr3.theory.grams import Grams, gram_matrices, grams_of
+from dr3.theory.grams import gram_matrices, grams_of
 from dr3.theory.linear_td import FeatureVerdict, judge_features, linear_td, linear_td_far, outcome
 from dr3.theory.noise import (
     given_noise,

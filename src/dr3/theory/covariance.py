@@ -11,8 +11,8 @@ import scipy.linalg
 from jax import Array
 
 from dr3.errors import UserError
+from dr3.instruments import Grams
 from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps, support_of
-from dr3.theory.grams import Grams
 
 
 def covariance_dense(G: Array, M: Array, eta: float) -> Array:
@@ -47,7 +47,7 @@ def covariance_doubling(G: Array, M: Array, eta: float) -> Array:
 
 def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
     """S (n, n) with Σ* = JᵀSJ exactly, for M = JᵀCJ. Refused where I - ηK does not contract."""
-    solution = lyapunov_fixed_point(grams.K, eta, noise=C, support=grams.support)
+    solution = lyapunov_fixed_point(grams.K, eta, noise=C, support=support_of(grams.same))
     if not bool(solution.contracts):
         raise UserError(
             f"I - ηK does not contract at η = {eta:g}, so Σ* does not exist; stability() knows the largest step."

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.instruments import Grams
 from dr3.theory.covariance import sample_covariance
-from dr3.theory.grams import Grams, gram_matrices
+from dr3.theory.grams import gram_matrices
 from dr3.theory.null_spaces import inverse_of_K, project
 from dr3.theory.problem import TDProblem
 from dr3.theory.regularizer import gradient_terms_in_samples

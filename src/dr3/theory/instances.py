@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.instruments import Grams
 from dr3.theory.derivatives import jacobians
-from dr3.theory.grams import Grams, grams_of
+from dr3.theory.grams import grams_of
 from dr3.theory.problem import TDProblem
 from dr3.theory.stability import Stability, stability
 

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.errors import UserError
-from dr3.theory.grams import Grams
+from dr3.instruments import Grams
+from dr3.lyapunov import support_of
 
 
 def label_noise(size: int, *, sigma: float = 1.0) -> Array:
@@ -52,7 +53,8 @@ def noise_with_identity_covariance(grams: Grams, eta: float) -> tuple[Array, boo
     has a negative eigenvalue no such M exists.
     """
     S = jnp.linalg.pinv(grams.same, hermitian=True)
-    A = grams.support - eta * grams.support @ grams.K @ grams.support
+    support = support_of(grams.same)
+    A = support - eta * support @ grams.K @ support
     C = (S - A @ S @ A.T) / eta**2
     eigenvalues = jnp.linalg.eigvalsh((C + C.T) / 2)
     return C, bool(eigenvalues[0] >= -1e-9 * jnp.abs(eigenvalues).max())

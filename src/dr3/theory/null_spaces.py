@@ -11,7 +11,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.errors import UserError
-from dr3.theory.grams import Grams, grams_of
+from dr3.instruments import Grams
+from dr3.lyapunov import support_of
+from dr3.theory.grams import grams_of
 from dr3.theory.problem import TDProblem
 
 
@@ -31,7 +33,7 @@ def project(problem: TDProblem, theta: Array, K_inverse: Array, v: Array) -> Arr
 
 def inverse_of_K(grams: Grams) -> Array:
     """K⁻¹ (n, n), the group inverse where samples repeat; refused where Range(G) and Null(G) meet."""
-    support = grams.support
+    support = support_of(grams.same)
     restricted = support @ grams.K @ support
     kept, rank = round(float(jnp.trace(support))), int(jnp.linalg.matrix_rank(restricted, rtol=1e-12))
     if rank < kept:

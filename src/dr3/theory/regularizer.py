@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dr3.instruments import Grams
 from dr3.theory.derivatives import jacobians
-from dr3.theory.grams import Grams
 from dr3.theory.problem import TDProblem
 
 Covariance = Callable[[Array], Array]  # rows V (n, d) -> VΣ* (n, d)

@@ -9,8 +9,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3 import instruments
-from dr3.instruments import Stability
-from dr3.theory.grams import Grams
+from dr3.instruments import Grams, Stability
 
 
 def stability(grams: Grams, *, tolerance: float | None = None) -> Stability:

@@ -19,9 +19,10 @@ import numpy as np
 from jax import Array, lax
 from jax.flatten_util import ravel_pytree
 
+from dr3.instruments import Grams
 from dr3.theory.derivatives import pseudo_gradient, pseudo_hessian_product
 from dr3.theory.drift import mean_dot_product, mean_squared_norm
-from dr3.theory.grams import Grams, gram_matrices
+from dr3.theory.grams import gram_matrices
 from dr3.theory.gridworld import GAMMA, q_learning
 from dr3.theory.noise import label_noise, noise_factor, sgd_noise
 from dr3.theory.noisy_td import noisy_td

@@ -7,7 +7,6 @@ to 160 ms in some hundred tasks and threads, against 2 ms, and nothing here is s
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import jax
 import numpy as np
 
 from dr3.data.npz import DAMAGE
+from dr3.files import clear_unfinished, written_whole
 
 
 class Checkpoints:
@@ -28,12 +28,8 @@ class Checkpoints:
         """Write the leaves of `tree`; with `keep`, older ones beyond that many are removed after that."""
         self.folder.mkdir(parents=True, exist_ok=True)
         leaves = {f"{number:05d}": np.asarray(leaf) for number, leaf in enumerate(jax.tree.leaves(tree))}
-        partial = self.path(step).with_suffix(".partial")
-        with partial.open("wb") as stream:
+        with written_whole(self.path(step)) as unfinished, unfinished.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **leaves)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.rename(self.path(step))
         if keep is not None:
             for old in self.steps()[:-keep]:
                 self.path(old).unlink()
@@ -60,8 +56,7 @@ class Checkpoints:
 
     def rewind(self, step: int) -> None:
         """Remove those after `step`, and what a kill left half-written under another name."""
-        for file in self.folder.glob("*.partial"):
-            file.unlink()
+        clear_unfinished(self.folder)
         for later in self.steps():
             if later > step:
                 self.path(later).unlink()

@@ -8,7 +8,7 @@ import json
 import jax
 import numpy as np
 
-from dr3.training.folder import read_lines
+from dr3.files import read_lines
 from dr3.training.runs import Runs
 
 

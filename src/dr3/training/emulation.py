@@ -9,6 +9,7 @@ import numpy as np
 
 from dr3.data.transitions import DiscreteActions
 from dr3.envs import EmulatedWorld
+from dr3.training.outcomes import outcome_of
 
 if TYPE_CHECKING:
     from dr3.training.evaluation import Policy
@@ -48,12 +49,7 @@ class EmulatedRollouts:
             over |= moves.terminals | moves.timeouts
             observations = np.concatenate([observations[..., 1:], moves.frames[..., None]], axis=-1)
         games.close()
-        return {
-            "returns": returns.tolist(),
-            "evaluation/return": float(returns.mean()),
-            "evaluation/discounted_value": float(discounted.mean()),
-            "evaluation/length": float(lengths.mean()),
-        }
+        return outcome_of(returns, discounted, lengths)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -28,10 +28,10 @@ from dr3.envs import (
 from dr3.errors import UserError
 from dr3.methods import Method, Spec
 from dr3.training.emulation import EmulatedRollouts
+from dr3.training.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
 from dr3.training.rollouts import play
 from dr3.training.side_by_side import actions_of, play_side_by_side
 
-NORMALISED_SCORE = "evaluation/normalised_score"
 EVALUATION_STREAM = 4  # beside those of the training loop
 
 
@@ -101,7 +101,7 @@ class ExactGridworld:
         episode = expected_return(world.transitions, world.rewards, chosen, world.start, world.horizon)
         forever = policy_values(world.transitions, world.rewards, chosen, discount)
         value = float(forever[world.start] @ chosen[world.start])
-        return {"returns": [episode], "evaluation/return": episode, "evaluation/discounted_value": value}
+        return {"returns": [episode], RETURN: episode, DISCOUNTED_VALUE: value}
 
     def describe(self) -> dict[str, Any]:
         return {"kind": "exact gridworld", "world": self.world.word, "horizon": self.world.horizon}
@@ -124,15 +124,11 @@ class Rollouts:
         seeds = [int(stream.generate_state(1)[0]) for stream in streams]
         episodes = play_side_by_side(self.env, policy, seeds, discount)
         returns = [episode.total for episode in episodes]
-        outcome = {
-            "returns": returns,
-            "evaluation/return": float(np.mean(returns)),
-            "evaluation/discounted_value": float(np.mean([episode.discounted for episode in episodes])),
-            "evaluation/length": float(np.mean([episode.length for episode in episodes])),
-        }
+        discounted, lengths = zip(*((episode.discounted, episode.length) for episode in episodes), strict=True)
+        outcome = outcome_of(returns, discounted, lengths)
         successes = [episode.success for episode in episodes if episode.success is not None]
         if successes:
-            outcome["evaluation/success"] = float(np.mean(successes))
+            outcome[SUCCESS] = float(np.mean(successes))
         if (task := find_task(self.env)) is not None:
             outcome[NORMALISED_SCORE] = float(task.normalised(returns).mean())
         return outcome
@@ -168,13 +164,7 @@ class CompiledRollouts:
             episodes=self.episodes,
             limit=self.limit,
         )
-        returns, discounted, lengths = (np.asarray(column, np.float64) for column in outcome)
-        return {
-            "returns": returns.tolist(),
-            "evaluation/return": float(returns.mean()),
-            "evaluation/discounted_value": float(discounted.mean()),
-            "evaluation/length": float(lengths.mean()),
-        }
+        return outcome_of(*outcome)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import platform
 import subprocess
@@ -13,10 +12,10 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from types import UnionType
 from typing import Any
 
 from dr3.errors import UserError
+from dr3.files import clear_unfinished, for_json, read_lines, write_text
 from dr3.training.checkpoints import Checkpoints
 
 PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -55,31 +54,21 @@ class RunFolder:
                 raise UserError(f"{self.path} is in use by another process; wait, or choose another folder.") from None
             yield
 
-    def write(self, file: Path, record: dict[str, Any]) -> None:
-        """Replace a JSON file in one step."""
-        partial = file.with_suffix(".partial")
-        with partial.open("w") as stream:
-            stream.write(json.dumps(record, indent=2) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.rename(file)
-
     def append(self, file: Path, rows: Iterable[dict[str, Any]]) -> None:
         """Add lines and see them to the disk. A number that is not finite becomes null: JSON knows no NaN."""
         with file.open("a") as stream:
             for row in rows:
-                finite = {key: None if isinstance(v, float) and not math.isfinite(v) else v for key, v in row.items()}
-                stream.write(json.dumps(finite) + "\n")
+                stream.write(json.dumps(for_json(row)) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
 
     def rewind(self, step: int) -> None:
-        """Drop every line and checkpoint written after `step`, and a last line that is not whole."""
+        """Drop every line and checkpoint written after `step`, and what is half-written: a last line, a file."""
+        for file in (self.config, self.environment, self.status, self.metrics, self.evaluations, self.results):
+            clear_unfinished(self.path, file.name)
         for file in (self.metrics, self.evaluations):
             kept = [json.dumps(row) + "\n" for row in read_lines(file) if row["step"] <= step]
-            partial = file.with_suffix(".partial")
-            partial.write_text("".join(kept))
-            partial.rename(file)
+            write_text(file, "".join(kept))
         self.checkpoints.rewind(step)
         self.state.rewind(step)
 
@@ -87,55 +76,6 @@ class RunFolder:
         """Whether a line is missing that was written at `step`, for one of these members."""
         there = {row["member"] for row in read_lines(file) if row["step"] == step}
         return file.exists() and not there.issuperset(members)
-
-
-def read_json(file: Path, **needed: type | UnionType) -> dict[str, Any]:
-    """The record in a JSON file, with every field that is `needed`, of its type."""
-    try:
-        record = json.loads(file.read_bytes())
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError:
-        raise UserError(f"{file} is damaged: it is not JSON.") from None
-    record = record if isinstance(record, dict) else {}
-    for name, kind in needed.items():
-        if not isinstance(record.get(name), kind):
-            raise UserError(f"{file} is damaged or not one of dr3's: its {name!r} is missing or of another kind.")
-    return record
-
-
-def check_folder(path: Path) -> None:
-    """Refuse a place where no folder is nor can be made: before the work, not after it."""
-    place = path.absolute()
-    nearest = next(one for one in (place, *place.parents) if one.exists())
-    if not nearest.is_dir():
-        raise UserError(f"{path} cannot be a folder: {nearest} is a file.")
-    if not os.access(nearest, os.W_OK):
-        raise UserError(f"{path} cannot be a folder: nothing may be written into {nearest}.")
-
-
-def check_file(path: Path) -> None:
-    """Refuse a place where no file can be written, as `check_folder` does."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder, but a file is to be written; give it a name.")
-    check_folder(path.parent)
-
-
-def read_lines(file: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON-lines file. A last line that was cut short is left out; one in the middle is an error."""
-    if not file.exists():
-        return []
-    lines = file.read_bytes().split(b"\n")
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        if not line:
-            continue
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            if number < len(lines):
-                raise UserError(f"{file} is damaged: line {number} is not JSON.") from None
-    return rows
 
 
 def describe_environment() -> dict[str, Any]:

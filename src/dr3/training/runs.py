@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
+from dr3.files import read_json, read_lines
 from dr3.training import config as configuration
-from dr3.training.folder import RunFolder, read_json, read_lines
+from dr3.training.folder import RunFolder
 from dr3.training.loop import begin
 from dr3.training.member import Member, differences
 

@@ -12,13 +12,14 @@ import jax
 from dr3.data.transitions import Transitions
 from dr3.envs import Atari, Gridworld, MinAtar
 from dr3.errors import UserError
+from dr3.files import read_json, write_json
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.training import config as configuration
 from dr3.training.evaluation import Evaluator, evaluator_for
 from dr3.training.execution import execution_on, one_core_each
 from dr3.training.feed import DataOn, place_of
-from dr3.training.folder import RunFolder, describe_environment, read_json
+from dr3.training.folder import RunFolder, describe_environment
 from dr3.training.member import population
 from dr3.training.runs import Runs
 from dr3.training.session import Training
@@ -95,8 +96,8 @@ def train(
         place = place_of(data, data_on)
         training = Training(folder, config, members, data, place, evaluator, start)
         if not folder.config.exists():
-            folder.write(folder.environment, {**describe_environment(), "data_on": place})
-        folder.write(folder.config, config)
+            write_json(folder.environment, {**describe_environment(), "data_on": place})
+        write_json(folder.config, config)
         if progress and env == "auto" and evaluator is None:
             print(NOT_TRIED, file=sys.stderr, flush=True)
         training.run(chunk=chunk, show=progress, save_every=save_every)

@@ -24,11 +24,12 @@ from dr3.paper.experiments.checks import (
     Settles,
     WorstEndsLarger,
 )
-from dr3.paper.experiments.evidence import RETURN, SCORE
+from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Probability
 from dr3.paper.experiments.result import judge
 from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
 from dr3.paper.experiments.scoring import Percent
+from dr3.training.outcomes import RETURN
 
 STEPS = np.array([0, 5, 10])
 

@@ -17,10 +17,11 @@ from dr3.paper.experiments.checks import (
     Settles,
 )
 from dr3.paper.experiments.declaration import Experiment
-from dr3.paper.experiments.evidence import RETURN, SCORE
+from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Curves, Layers, Overall
 from dr3.paper.experiments.score_checks import Declines, Gain, NotWorse
 from dr3.paper.presets import Atari
+from dr3.training.outcomes import RETURN
 
 ALL = tuple(SHARES)
 LABEL_NOISE_STEPS = Atari().label_noise_iterations * Atari().gradient_steps_per_iteration

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dr3.paper.experiments.declaration import Row
-from dr3.paper.experiments.evidence import RETURN, Evidence, Measure, Place
+from dr3.paper.experiments.evidence import Evidence, Measure, Place
 from dr3.paper.experiments.score_checks import STATISTICS, words
 from dr3.paper.tables import Column, Table, table
+from dr3.training.outcomes import RETURN
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from dr3.diagnostics.reinitialisation import LayerTest, reinitialise
 from dr3.paper.experiments.declaration import Arm
 from dr3.stats import Interval, Statistic, carried_on, evenly_spaced, interval, iqm
 from dr3.training import Runs
+from dr3.training.outcomes import RETURN
 
 Floats = NDArray[np.float64]
 SCORE = "score"  # beside the metrics of a run: its normalised return, or how often it succeeds
-RETURN = "evaluation/return"
-SUCCESS = "evaluation/success"
 # The last checkpoint, the mean over training, or the checkpoint after that share of training.
 Measure = Literal["final", "average"] | float
 CHECKPOINTS = 20  # over which the paper averages

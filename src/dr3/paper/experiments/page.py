@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
+from dr3.files import write_text
 from dr3.paper.experiments.declaration import Experiment
 from dr3.paper.experiments.result import Result
 from dr3.reports.markup import Html, data_block, join, tag
@@ -19,7 +20,7 @@ def write_page(experiment: Experiment, result: Result, path: Path) -> None:
         "numbers": _numbers(result),
         "making": _making(result),
     }
-    path.write_text(document(f"{experiment.id}: {result.verdict}", parts, groups=0, live=None), encoding="utf-8")
+    write_text(path, document(f"{experiment.id}: {result.verdict}", parts, groups=0, live=None))
 
 
 def _head(experiment: Experiment, result: Result) -> Html:

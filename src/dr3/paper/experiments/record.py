@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from dr3.errors import UserError
+from dr3.files import write_text
 from dr3.paper.experiments.catalogue import EXPERIMENTS
 from dr3.paper.experiments.declaration import Experiment, Scale
 from dr3.paper.experiments.result import Result
@@ -30,8 +31,7 @@ def write_record(file: Path, out: Path, scale: Scale) -> dict[str, Result]:
         if result.picture is not None:
             pictures.mkdir(parents=True, exist_ok=True)
             _copy_small(out / scale / id / result.picture, pictures / f"{id}.png")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join(_lines(results, scale)) + "\n", encoding="utf-8")
+    write_text(file, "\n".join(_lines(results, scale)) + "\n")
     return results
 
 

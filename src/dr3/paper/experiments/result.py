@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dr3.data.columns import written_whole
 from dr3.errors import UserError
+from dr3.files import read_json, write_json
 from dr3.paper.experiments.declaration import Answer, Experiment, Row, Scale, Verdict
-from dr3.training.folder import read_json
 
 FILE = "result.json"
 
@@ -37,10 +35,7 @@ class Result:
     def write(self, folder: Path, experiment: Experiment) -> None:
         """With what the paper says, so that the file stands alone."""
         about = {key: getattr(experiment, key) for key in ("label", "title", "claim", "printed")}
-        record = json.dumps(about | dataclasses.asdict(self), indent=2, ensure_ascii=False)
-        folder.mkdir(parents=True, exist_ok=True)
-        with written_whole(folder / FILE) as unfinished:
-            unfinished.write_text(record + "\n", encoding="utf-8")
+        write_json(folder / FILE, about | dataclasses.asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Result | None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from dr3.files import check_folder
 from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import Evidence
 from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
 from dr3.paper.experiments.result import Result, judge
 from dr3.sweeps import Engine, Job, Outcome, Preparation, run_tasks, seconds_of
-from dr3.training.folder import check_folder
 
 PICTURE, PAGE = "figure.png", "report.html"
 

@@ -1,0 +1,112 @@
+"""Files: refused before the work if they cannot be written, written whole or not at all, read with a clear sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+import numpy as np
+
+from dr3.errors import UserError
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a place where no folder is nor can be made: before the work, not after it."""
+    place = path.absolute()
+    nearest = next(one for one in (place, *place.parents) if one.exists())
+    if not nearest.is_dir():
+        raise UserError(f"{path} cannot be a folder: {nearest} is a file.")
+    if not os.access(nearest, os.W_OK):
+        raise UserError(f"{path} cannot be a folder: nothing may be written into {nearest}.")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a place where no file can be written, as `check_folder` does."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, but a file is to be written; give it a name.")
+    check_folder(path.parent)
+
+
+@contextmanager
+def written_whole(path: Path) -> Generator[Path]:
+    """A name beside `path` to write to; when all went well and is on the disk it becomes `path`, when not it vanishes.
+
+    The process is in the name because two may write one file. What a kill leaves is for `clear_unfinished`.
+    """
+    if not path.parent.is_dir():
+        raise UserError(f"{path}: the folder it should be written to does not exist.")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        yield unfinished
+        with unfinished.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def clear_unfinished(folder: Path, name: str = "*") -> None:
+    """Remove what killed writers of such files left: for the one process that may write them now."""
+    for file in folder.glob(f".{name}.*.unfinished"):
+        file.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one step, making its folder if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, record: Any) -> None:
+    """The same for a record; `for_json` makes it one that JSON can hold."""
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+def for_json(value: Any) -> Any:
+    """As JSON can hold it: numpy's numbers as Python's, null for what is not finite, words for keys."""
+    if isinstance(value, dict):
+        return {str(key): for_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [for_json(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_json(file: Path, **needed: type | UnionType) -> dict[str, Any]:
+    """The record in a JSON file, with every field that is `needed`, of its type."""
+    try:
+        record = json.loads(file.read_bytes())
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise UserError(f"{file} is damaged: it is not JSON.") from None
+    record = record if isinstance(record, dict) else {}
+    for name, kind in needed.items():
+        if not isinstance(record.get(name), kind):
+            raise UserError(f"{file} is damaged or not one of dr3's: its {name!r} is missing or of another kind.")
+    return record
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """The rows of a JSON-lines file. A last line that was cut short is left out; one in the middle is an error."""
+    if not file.exists():
+        return []
+    lines = file.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            if number < len(lines):
+                raise UserError(f"{file} is damaged: line {number} is not JSON.") from None
+    return rows
