@@ -30,6 +30,11 @@ def test_importing_the_package_loads_no_jax():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_rooms_are_there_after_importing_the_package_alone():
+    script = "import dr3; [getattr(dr3, name) for name in dr3.__all__]; dr3.data.assemble, dr3.paper.table"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [
