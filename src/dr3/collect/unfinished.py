@@ -13,8 +13,8 @@ from dr3.data.convert import ENDINGS
 from dr3.data.d4rl import hdf5
 from dr3.errors import UserError
 from dr3.methods import DQN, SAC
+from dr3.seeds import check_seed
 from dr3.training.folder import RunFolder, check_file, read_json
-from dr3.training.member import check_seed
 
 
 @contextmanager

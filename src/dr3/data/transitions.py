@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Frames, Observations, used_frames
 from dr3.errors import UserError
+from dr3.seeds import check_seed
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Transitions:
         """
         if not 0 < fraction <= 1:
             raise UserError(f"The fraction of a subset must be above 0 and at most 1, not {fraction}.")
+        check_seed(seed)
         count = max(1, round(fraction * len(self)))
         if count == len(self):
             return self

@@ -36,9 +36,6 @@ def resolve(
     init_from: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every choice written out, defaults and all."""
-    for name, value in (("steps", steps), ("metrics_every", metrics_every), ("evaluate_every", evaluate_every)):
-        if value is not None and value < 1:
-            raise UserError(f"{name} must be at least 1, not {value}.")
     return {
         "format": FORMAT,
         "data": {
