@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,9 +162,9 @@ class Runs:
     def _call(
         self, function: str, member: int, step: int | None, observations: ArrayLike, *more: ArrayLike
     ) -> NDArray[Any]:
-        if not 0 <= member < len(self):
+        if not (isinstance(member, Integral) and 0 <= member < len(self)):
             raise UserError(f"{self.path} has {len(self)} members, numbered from 0; there is no member {member}.")
-        observations = np.asarray(observations)
+        observations = _numbers(observations)
         if observations.shape[1:] != self.spec.observation_shape:
             raise UserError(
                 f"Observations must have the shape (n, {', '.join(map(str, self.spec.observation_shape))}), "
@@ -193,6 +194,16 @@ class Runs:
     @cached_property
     def _critics(self) -> dict[tuple[int, int | None], Any]:
         return {}
+
+
+def _numbers(values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UserError("Observations must all have the same shape; these differ.") from None
+    if array.dtype.kind not in "biuf":
+        raise UserError(f"Observations must be real numbers, not values of type {array.dtype}.")
+    return array
 
 
 def _steps(rows: list[dict[str, Any]]) -> NDArray[np.int64]:
