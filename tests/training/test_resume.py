@@ -252,7 +252,7 @@ def test_a_finished_run_is_left_alone(run, tmp_path, whole):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"seeds": 2}, r"its members\[1\].* is None and the one asked for is"),
+        ({"seeds": 2}, "holds another run: it has 1 member and the one asked for 2 members; choose another folder"),
         ({"regularizer": DR3(0.1)}, r"its members\[0\].regularizer"),
         ({"metrics_every": 5}, "its metrics_every is 10 and the one asked for is 5"),
         ({"env": None}, "its evaluation"),

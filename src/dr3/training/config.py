@@ -67,6 +67,11 @@ def folder_name(config: dict[str, Any]) -> str:
 
 def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> None:
     """Refuse to go on with another run than the one that the folder holds."""
+    if len(stored["members"]) != len(asked["members"]):
+        raise UserError(
+            f"{path} holds another run: it has {_members(stored)} and the one asked for {_members(asked)}; choose "
+            "another folder."
+        )
     there, here = _flatten(stored), _flatten(asked)
     for key in {**there, **here}:
         if key not in _MAY_CHANGE and there.get(key) != here.get(key):
@@ -78,6 +83,11 @@ def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> Non
         raise UserError(
             f"{path} is a run of {stored['steps']} steps; it can be lengthened, not cut to {asked['steps']}."
         )
+
+
+def _members(config: dict[str, Any]) -> str:
+    count = len(config["members"])
+    return "1 member" if count == 1 else f"{count} members"
 
 
 def spec_of(config: dict[str, Any]) -> Spec:

@@ -88,7 +88,7 @@ def train(
     folder = RunFolder(out if out is not None else Path("runs") / configuration.folder_name(config))
     with folder.locked():
         if folder.config.exists():
-            stored = read_json(folder.config, metrics_every=int, evaluate_every=int)
+            stored = read_json(folder.config, members=list, metrics_every=int, evaluate_every=int)
             # Cadences that were not asked for are those the run began with: its length may have been another.
             config["metrics_every"] = metrics_every or stored["metrics_every"]
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
