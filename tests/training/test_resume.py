@@ -275,6 +275,18 @@ def test_other_data_are_another_run(run, tmp_path, logged, method):
         train(logged.subset(0.5, seed=0), method, steps=20, out=tmp_path / "run", progress=False)
 
 
+def test_the_same_data_from_elsewhere_are_the_same_run(run, tmp_path, logged, method):
+    import dataclasses
+
+    from dr3.training import train
+
+    for steps, source in ((20, "logged.npz"), (40, "../moved/logged.npz")):
+        data = dataclasses.replace(logged, source=source)
+        runs = train(data, method, steps=steps, env=None, out=tmp_path / "run", progress=False)
+        assert runs.status["step"] == steps
+        assert runs.config["data"]["source"] == source
+
+
 def test_two_processes_cannot_write_one_folder(run, tmp_path):
     with RunFolder(tmp_path / "run").locked(), pytest.raises(UserError, match="is in use by another process"):
         run(out=tmp_path / "run")

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,10 @@ class Transitions:
             return self
         chosen = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
         name = f"{self.name}-iid-{100 * fraction:.10g}%-seed{seed}"
-        return dataclasses.replace(self.rows(np.sort(chosen)), name=name)
+        # Of a plain file it can be said so that `dr3.load` finds the same rows again.
+        plain = self.source is not None and Path(self.source).exists()
+        source = f"{self.source}:fraction={float(fraction)!r}:seed={seed}" if plain else None
+        return dataclasses.replace(self.rows(np.sort(chosen)), name=name, source=source)
 
     @property
     def nbytes(self) -> int:

@@ -17,8 +17,8 @@ from dr3.training.member import Member
 
 FORMAT = 1
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
-# fingerprint, whatever its name; and a run keeps to the cores that it began with.
-_MAY_CHANGE = ("steps", "init_from.run", "data.name", "one_core")
+# fingerprint, whatever its name and wherever it is; and a run keeps to the cores that it began with.
+_MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.discount", "one_core")
 # Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
@@ -43,6 +43,7 @@ def resolve(
             "source": data.source,
             "rows": len(data),
             "world": data.world,
+            "discount": data.returns_discount,
             "fingerprint": data.fingerprint(),
         },
         "observation_shape": list(data.observations.shape[1:]),
@@ -61,6 +62,7 @@ def resolve(
 def folder_name(config: dict[str, Any]) -> str:
     """A name that follows from the configuration, so that a rerun finds its run."""
     lasting = {key: value for key, value in config.items() if key not in _NOT_IN_NAME}
+    lasting["data"] = {key: value for key, value in config["data"].items() if key != "discount"}  # in the fingerprint
     digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
     return f"{config['members'][0]['method']['name']}-{config['data']['name']}-{digest[:8]}"
 

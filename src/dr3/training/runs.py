@@ -67,6 +67,11 @@ class Runs:
         return differences(self.members)
 
     @property
+    def data_discount(self) -> float:
+        """The discount that the data were loaded with, which need not be the method's; older runs do not say it."""
+        return self.config["data"].get("discount", self.members[0].method.discount)
+
+    @property
     def status(self) -> dict[str, Any]:
         """`step` reached, whether `finished`, and at which step each `diverged` member was frozen."""
         if not self.folder.status.exists():
