@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 import jax
 import numpy as np
 
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 T = TypeVar("T")
 
@@ -121,5 +121,7 @@ def from_json(registry: dict[str, type], record: dict[str, Any] | None) -> Any:
 def lookup(registry: dict[str, type], name: str, kind: str) -> Any:
     """The class behind a name, or one sentence that lists the names there are."""
     if name not in registry:
-        raise UserError(f"There is no {kind} {name!r}; there are {', '.join(sorted(registry))}.")
+        raise UserError(
+            f"There is no {kind} {name!r}; there are {', '.join(sorted(registry))}{did_you_mean(name, registry)}"
+        )
     return registry[name]

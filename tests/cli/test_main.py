@@ -63,7 +63,7 @@ def test_a_reader_who_left_is_no_mistake(monkeypatch):
 def test_the_command_exits_with_its_code_and_no_traceback():
     done = subprocess.run([sys.executable, "-m", "dr3", "dmo"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"dr3: There is no command 'dmo'; there are {', '.join(COMMANDS)}.\n"
+    assert done.stderr == f"dr3: There is no command 'dmo'; there are {', '.join(COMMANDS)}; did you mean demo?\n"
     done = subprocess.run([sys.executable, "-m", "dr3", "--version"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("dr3 ")
