@@ -6,7 +6,7 @@
     runs = dr3.train(data, dr3.DQN(), regularizer=dr3.DR3(0.03), steps=5000, seeds=3)
     runs.metrics["features/dot_product"]
 
-Names are looked up when they are first used: `import dr3` alone loads no JAX.
+Names are looked up when they are first used, rooms such as `dr3.data` too: `import dr3` alone loads no JAX.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dr3 import data, diagnostics, envs, instruments, integrations, methods, paper, regularizers, stats, theory
     from dr3.collect import load
     from dr3.collect.replay import collect_dqn
     from dr3.data import Transitions
@@ -51,6 +52,20 @@ _HOMES = {
     "train": "dr3.training",
 }
 
+# What the documentation calls by its room: `dr3.data.assemble`, `dr3.paper.table`, …
+_ROOMS = (
+    "data",
+    "diagnostics",
+    "envs",
+    "instruments",
+    "integrations",
+    "methods",
+    "paper",
+    "regularizers",
+    "stats",
+    "theory",
+)
+
 __all__ = [
     "BC",
     "BRAC",
@@ -71,10 +86,20 @@ __all__ = [
     "Transitions",
     "UserError",
     "collect_dqn",
+    "data",
     "diagnose",
+    "diagnostics",
     "digest",
+    "envs",
+    "instruments",
+    "integrations",
     "load",
+    "methods",
     "open",
+    "paper",
+    "regularizers",
+    "stats",
+    "theory",
     "train",
 ]
 
@@ -82,6 +107,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "open":  # a run folder, as `dr3.open(RUN)`
         name = "Runs"
+    if name in _ROOMS:
+        return import_module(f"dr3.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'dr3' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

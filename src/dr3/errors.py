@@ -1,5 +1,9 @@
 """What goes wrong because of an input is said in one sentence."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class UserError(Exception):
     """A mistake in what was asked for or handed over, not in the program.
@@ -7,3 +11,12 @@ class UserError(Exception):
     The message is one sentence that names the thing (file, field, row, flag) and, where there is one, the next step.
     The command line prints it without a traceback and exits with code 2.
     """
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that nothing has: the known one that is nearest, if one is near."""
+    from difflib import get_close_matches  # only where something has gone wrong
+
+    spellings = {one.lower(): one for one in known}
+    near = get_close_matches(name.lower(), spellings, n=1)
+    return f"; did you mean {spellings[near[0]]}?" if near else "."

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from numbers import Integral, Real
 from types import NoneType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import jax
+import numpy as np
 
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 T = TypeVar("T")
+
+MOST = 2**31 - 1  # what a whole number on the device can be
 
 
 def hyperparameters(cls: type[T]) -> type[T]:
@@ -30,14 +34,55 @@ def hyperparameters(cls: type[T]) -> type[T]:
     )
 
 
-def check_choices(settings: Any) -> None:
-    """Refuse a value that is not among those that its field's type lists. (Python does not look at annotations.)"""
+def check_settings(settings: Any) -> None:
+    """Refuse a value that is not of its field's kind. (Python looks at no annotation, and "no" counts as true.)"""
     hints = get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
-        choices, value = _choices(hints[field.name]), getattr(settings, field.name)
+        name, hint, value = field.name, hints[field.name], getattr(settings, field.name)
+        choices = _choices(hint)
         if choices and value not in choices:
-            named = ", ".join(map(repr, choices))
-            raise UserError(f"{field.name} must be one of {named}, not {value!r}.")
+            raise UserError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+        if hint is bool and not isinstance(value, bool):
+            raise UserError(f"{name} must be True or False, not {value!r}.")
+        if hint is float or (NoneType in get_args(hint) and float in get_args(hint) and value is not None):
+            if not isinstance(value, Real):
+                raise UserError(f"{name} must be a number, not {value!r}.")
+        elif hint is int:
+            _check_whole(name, value)
+        elif hint == tuple[int, ...]:
+            if not isinstance(value, tuple | list):
+                raise UserError(f"{name} must be whole numbers in a tuple, such as (256, 256), not {value!r}.")
+            for one in value:
+                _check_whole(f"every number in {name}", one)
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if not isinstance(value, Integral):
+        raise UserError(f"{name} must be a whole number, not {value!r}.")
+    if value > MOST:
+        raise UserError(f"{name} must be at most {MOST}, not {value}.")
+
+
+def plain(settings: T) -> T:
+    """The same with Python's own numbers and tuples in the place of numpy's: what a configuration can hold."""
+    hints = get_type_hints(type(settings))
+    changed = {}
+    for field in dataclasses.fields(settings):  # ty: ignore[invalid-argument-type]
+        value = getattr(settings, field.name)
+        if isinstance(value, np.generic):
+            changed[field.name] = value.item()
+        elif hints[field.name] == tuple[int, ...] and isinstance(value, list | np.ndarray):
+            changed[field.name] = tuple(np.asarray(value).tolist())
+    return dataclasses.replace(settings, **changed) if changed else settings  # ty: ignore[invalid-argument-type]
+
+
+def whole(name: str, value: Any, least: float = -math.inf) -> int:
+    """A count as Python's own integer, also where it is written 1e5 or comes out of numpy."""
+    if isinstance(value, Real) and math.isfinite(value) and value == int(value):
+        value = int(value)
+    _check_whole(name, value)
+    within(name, value, least)
+    return value
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -76,5 +121,7 @@ def from_json(registry: dict[str, type], record: dict[str, Any] | None) -> Any:
 def lookup(registry: dict[str, type], name: str, kind: str) -> Any:
     """The class behind a name, or one sentence that lists the names there are."""
     if name not in registry:
-        raise UserError(f"There is no {kind} {name!r}; there are {', '.join(sorted(registry))}.")
+        raise UserError(
+            f"There is no {kind} {name!r}; there are {', '.join(sorted(registry))}{did_you_mean(name, registry)}"
+        )
     return registry[name]

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 
 def split(word: str) -> tuple[str, list[str]]:
@@ -35,7 +35,8 @@ def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
         elif not has_value:
             key, text = next(ordered, ""), part
         if key not in known:
-            raise UserError(f"{word!r}: {name} has no setting {key or part!r}; it has {', '.join(known)}.")
+            near = did_you_mean(key or part, known)
+            raise UserError(f"{word!r}: {name} has no setting {key or part!r}; it has {', '.join(known)}{near}")
         if key in settings:
             raise UserError(f"{word!r}: {key} is set twice.")
         settings[key] = _read(word, key, hints[key], text)

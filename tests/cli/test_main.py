@@ -30,6 +30,11 @@ def test_importing_the_package_loads_no_jax():
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
+def test_rooms_are_there_after_importing_the_package_alone():
+    script = "import dr3; [getattr(dr3, name) for name in dr3.__all__]; dr3.data.assemble, dr3.paper.table"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
 @pytest.mark.parametrize(
     ("error", "says"),
     [
@@ -58,7 +63,7 @@ def test_a_reader_who_left_is_no_mistake(monkeypatch):
 def test_the_command_exits_with_its_code_and_no_traceback():
     done = subprocess.run([sys.executable, "-m", "dr3", "dmo"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == f"dr3: There is no command 'dmo'; there are {', '.join(COMMANDS)}.\n"
+    assert done.stderr == f"dr3: There is no command 'dmo'; there are {', '.join(COMMANDS)}; did you mean demo?\n"
     done = subprocess.run([sys.executable, "-m", "dr3", "--version"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("dr3 ")

@@ -99,7 +99,10 @@ def test_a_changed_world_is_recorded_with_its_options():
     assert sample_gridworld(gridworld("grid16smoothobs", lava=0.1), size=5).world == "grid16smoothobs:lava=0.1"
 
 
-@pytest.mark.parametrize(("arguments", "words"), [({"size": 0}, "size"), ({"behavior": "expert"}, "expert")])
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [({"size": 0}, "size"), ({"behavior": "expert"}, "expert"), ({"seed": -1}, "A seed is a whole number")],
+)
 def test_what_cannot_be_sampled_is_refused(arguments, words):
     with pytest.raises(UserError, match=words):
         sample_gridworld(WORLD, **arguments)

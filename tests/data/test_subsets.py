@@ -133,3 +133,10 @@ def test_the_sample_is_one_percent_of_a_replay() -> None:
 def test_an_unknown_sample_is_refused() -> None:
     with pytest.raises(UserError, match=r"no sample 'pong'; there are minatar-breakout-1%"):
         load("sample:pong")
+
+
+@pytest.mark.parametrize("word", ["fraction=0.5:seed=-1", "trajectories=50%:seed=-1"])
+def test_a_seed_that_is_none_is_refused(replay, tmp_path, word) -> None:
+    write_npz(tmp_path / "replay.npz", replay)
+    with pytest.raises(UserError, match="A seed is a whole number from 0 to 4294967295, not -1"):
+        load(f"{tmp_path / 'replay.npz'}:{word}")

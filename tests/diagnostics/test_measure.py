@@ -11,9 +11,10 @@ from dr3.collect import load
 from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics import measure
 from dr3.diagnostics.answers import answers_of, parameter_grams
-from dr3.diagnostics.measure import td_error_of
+from dr3.diagnostics.measure import td_error_of, training_data
 from dr3.errors import UserError
 from dr3.methods import DQN, SARSA, TD, Supervised
+from dr3.training import train
 from dr3.training.metrics import probe_of
 
 
@@ -123,6 +124,19 @@ def test_other_data_than_the_runs_own_are_refused(runs, logged):
     runs.config["data"]["source"] = None
     with pytest.raises(UserError, match="give the data"):
         measure(runs)
+
+
+@pytest.mark.parametrize("part", [lambda table: table, lambda table: table.subset(0.3, seed=2)])
+def test_data_that_were_loaded_at_another_discount_are_found_again(logged, tmp_path, part):
+    columns = ("observations", "actions", "rewards", "terminals", "timeouts")
+    np.savez(tmp_path / "logged.npz", **{name: getattr(logged, name) for name in columns})
+    data = part(load(tmp_path / "logged.npz"))
+    method = DQN(hidden=(4,), batch_size=4, discount=0.5)
+    runs = train(data, method, steps=2, env=None, out=tmp_path / "run", progress=False)
+    assert training_data(runs).fingerprint() == data.fingerprint()
+    (tmp_path / "logged.npz").unlink()
+    with pytest.raises(UserError, match=r"there is no such file; give the data of .* where they are now \(--data\)\."):
+        training_data(runs)
 
 
 def test_data_that_moved_can_be_given(runs):

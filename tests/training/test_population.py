@@ -117,6 +117,7 @@ def test_every_method_with_every_regularizer_and_every_seed(method):
         ((None, 0), "at least one method and one seed"),
         ((None, [1, 1]), "Two members of the population are the same"),
         (([DR3(0.1), DR3(0.1)], 1), "Two members of the population are the same"),
+        (([], 1), "at least one regularizer"),
         ((None, [-1]), "A seed is a whole number from 0 to 4294967295, not -1"),
     ],
 )

@@ -254,7 +254,7 @@ def test_a_finished_run_is_left_alone(run, tmp_path, whole):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"seeds": 2}, r"its members\[1\].* is None and the one asked for is"),
+        ({"seeds": 2}, "holds another run: it has 1 member and the one asked for 2 members; choose another folder"),
         ({"regularizer": DR3(0.1)}, r"its members\[0\].regularizer"),
         ({"metrics_every": 5}, "its metrics_every is 10 and the one asked for is 5"),
         ({"env": None}, "its evaluation"),
@@ -275,6 +275,18 @@ def test_other_data_are_another_run(run, tmp_path, logged, method):
     run(out=tmp_path / "run", steps=20)
     with pytest.raises(UserError, match=r"holds another run: its data\."):
         train(logged.subset(0.5, seed=0), method, steps=20, out=tmp_path / "run", progress=False)
+
+
+def test_the_same_data_from_elsewhere_are_the_same_run(run, tmp_path, logged, method):
+    import dataclasses
+
+    from dr3.training import train
+
+    for steps, source in ((20, "logged.npz"), (40, "../moved/logged.npz")):
+        data = dataclasses.replace(logged, source=source)
+        runs = train(data, method, steps=steps, env=None, out=tmp_path / "run", progress=False)
+        assert runs.status["step"] == steps
+        assert runs.config["data"]["source"] == source
 
 
 def test_two_processes_cannot_write_one_folder(run, tmp_path):

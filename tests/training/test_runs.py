@@ -96,6 +96,9 @@ def test_what_was_learned_takes_and_gives_numpy(runs, logged):
         (lambda runs: runs.q(np.zeros((2, 4)), [0]), r"shape \(2,\), one for each observation, not \(1,\)"),
         (lambda runs: runs.q(np.zeros((2, 4)), [0, 3]), "whole numbers from 0 to 2"),
         (lambda runs: runs.q(np.zeros((2, 4)), [0, 0.5]), "whole numbers from 0 to 2"),
+        (lambda runs: runs.policy([["a"] * 4]), "Observations must be real numbers, not values of type <U1"),
+        (lambda runs: runs.policy([[1, 2], [3]]), "Observations must all have the same shape"),
+        (lambda runs: runs.policy(np.zeros((2, 4)), member="0"), "there is no member 0"),
         (lambda runs: runs.policy(np.zeros((2, 4)), member=2), "has 2 members, numbered from 0; there is no member 2"),
         (lambda runs: runs.policy(np.zeros((2, 4)), step=10), r"no checkpoint of step 10; it has \[0, 20, 40, 50\]"),
     ],
@@ -233,6 +236,23 @@ untyped: Any = dr3  # for settings that its types do not allow
         ({"steps": 0}, "steps must be at least 1, not 0"),
         ({"metrics_every": 0}, "metrics_every must be at least 1, not 0"),
         ({"chunk": 0}, "chunk must be at least 1, not 0"),
+        ({"steps": 2.5}, "steps must be a whole number, not 2.5"),
+        ({"steps": "10"}, "steps must be a whole number, not '10'"),
+        ({"steps": math.nan}, "steps must be a whole number, not nan"),
+        ({"steps": 3_000_000_000}, "steps must be at most 2147483647, not 3000000000"),
+        ({"evaluate_every": 2.5}, "evaluate_every must be a whole number, not 2.5"),
+        ({"chunk": 0.5}, "chunk must be a whole number, not 0.5"),
+        ({"episodes": None}, "episodes must be a whole number, not None"),
+        ({"env": 3}, r"env must be a world's name \(CartPole-v1\), one of dr3.envs or an Evaluator, not a int"),
+        ({"seeds": None}, "seeds must be a whole number, not None"),
+        ({"seeds": "3"}, "A seed is a whole number from 0 to 4294967295, not '3'"),
+        ({"regularizer": []}, "at least one regularizer; none at all is written None"),
+        ({"regularizer": "dr3:0.03"}, r"A regularizer is None or one such as dr3.DR3\(0.03\), not 'dr3:0.03'"),
+        ({"regularizer": 0.03}, r"A regularizer is None or one such as dr3.DR3\(0.03\), not 0.03"),
+        ({"regularizer": dr3.DR3}, "A regularizer is None or one such as .*, not <class"),
+        ({"regularizer": untyped.DR3("a")}, "The coefficient of dr3 must be a number, not a"),
+        ({"regularizer": untyped.DR3(absolute="no")}, "absolute must be True or False, not 'no'"),
+        ({"regularizer": untyped.LabelNoiseDR3(step_size="1")}, "step_size must be a number, not '1'"),
         ({"seeds": [0.5]}, "A seed is a whole number from 0 to 4294967295, not 0.5"),
         ({"data_on": "gpu"}, "data_on must be one of 'auto', 'device', 'host', not 'gpu'"),
         ({"regularizer": untyped.DR3(reduction="avg")}, "reduction must be one of 'mean', 'sum', not 'avg'"),
@@ -257,9 +277,43 @@ def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):
         (untyped.DQN(error="mae"), "error must be one of 'mse', 'huber', not 'mae'"),
         (untyped.DQN(network="resnet"), "network must be one of 'auto', 'mlp', 'minatar', 'nature', not 'resnet'"),
         (untyped.TD(behavior="clone"), "behavior must be one of .*, not 'clone'"),
+        ("dqn", r"A method is one such as dr3.DQN\(\), not 'dqn'"),
+        (dr3.DQN, r"A method is one such as dr3.DQN\(\), not <class"),
+        (untyped.DQN(hidden=4), r"hidden must be whole numbers in a tuple, such as \(256, 256\), not 4"),
+        (untyped.DQN(hidden=(4.5,)), "every number in hidden must be a whole number, not 4.5"),
+        (untyped.DQN(batch_size=2.5), "batch_size must be a whole number, not 2.5"),
+        (untyped.DQN(discount=None), "discount must be a number, not None"),
+        (untyped.DQN(double="yes"), "double must be True or False, not 'yes'"),
+        (dr3.DQN(target_period=2**40), "target_period must be at most 2147483647, not 1099511627776"),
         (dr3.DQN(learning_rate=math.inf), "learning_rate must be at least 0, not inf"),
     ],
 )
 def test_a_method_that_cannot_be_is_refused(logged, tmp_path, method, says):
     with pytest.raises(UserError, match=says):
         dr3.train(logged, method, steps=1, out=tmp_path / "run", progress=False)
+
+
+@pytest.mark.parametrize("data", ["grid16smoothobs", Path("logged.npz"), None, {"observations": []}])
+def test_data_that_are_no_table_are_refused(data, tmp_path):
+    with pytest.raises(UserError, match=r"data must be a table, as dr3.load or dr3.data.assemble makes one, not "):
+        dr3.train(data, dr3.DQN(), steps=1, out=tmp_path / "run", progress=False)
+
+
+def test_whole_numbers_may_be_written_1e1_or_come_out_of_numpy(logged, tmp_path):
+    untyped_train: Any = dr3.train
+    runs = untyped_train(
+        logged,
+        untyped.DQN(hidden=np.array([4]), batch_size=np.int64(4), learning_rate=np.float32(0.5)),
+        regularizer=np.array([None, dr3.DR3(float(np.float32(0.5)))]),
+        seeds=np.arange(2),
+        steps=1e1,
+        metrics_every=np.int64(5),
+        evaluate_every=5.0,
+        chunk=np.int32(3),
+        out=tmp_path / "run",
+        progress=False,
+    )
+    assert runs.status["step"] == 10
+    assert runs.steps.tolist() == [0, 5, 10]
+    assert runs.members[0].method == dr3.DQN(hidden=(4,), batch_size=4, learning_rate=0.5)
+    assert [member.seed for member in runs.members] == [0, 1, 0, 1]

@@ -68,7 +68,7 @@ def invoke(arguments: list[str]) -> int:
 def carry_out(arguments: list[str]) -> int:
     """The same, but a mistake is a `UserError`."""
     from dr3.compiled_programs import keep_compiled_programs
-    from dr3.errors import UserError
+    from dr3.errors import UserError, did_you_mean
 
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         print(_help())
@@ -78,7 +78,9 @@ def carry_out(arguments: list[str]) -> int:
         return 0
     command, *rest = arguments
     if command not in COMMANDS:
-        raise UserError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
+        raise UserError(
+            f"There is no command {command!r}; there are {', '.join(COMMANDS)}{did_you_mean(command, COMMANDS)}"
+        )
     keep_compiled_programs()
     return import_module(f"dr3.cli.{command}").main(rest)
 

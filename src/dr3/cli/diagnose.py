@@ -71,9 +71,9 @@ def _health(runs: Runs, options: Diagnose) -> int:
     from dr3.collect import load
     from dr3.diagnostics import health
 
-    discount = runs.members[0].method.discount
     data, held_out = (
-        None if source is None else load(source, discount=discount) for source in (options.data, options.held_out)
+        None if source is None else load(source, discount=runs.data_discount)
+        for source in (options.data, options.held_out)
     )
     found = health(runs, data, held_out=held_out)
     if options.json:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 
 import tyro
 
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 from dr3.notation import count
 
 T = TypeVar("T")
@@ -56,5 +56,6 @@ def dispatch(command: str, verbs: Mapping[str, Callable[[list[str]], int]], usag
     verb, *rest = arguments
     if verb not in verbs:
         known = ", ".join(f"{command} {name}" for name in verbs)
-        raise UserError(f"There is no command '{command} {verb}'; there {'is' if len(verbs) == 1 else 'are'} {known}.")
+        there = "there is" if len(verbs) == 1 else "there are"
+        raise UserError(f"There is no command '{command} {verb}'; {there} {known}{did_you_mean(verb, verbs)}")
     return verbs[verb](rest)

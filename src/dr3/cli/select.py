@@ -107,7 +107,7 @@ def table_for(runs: Runs, source: str | None) -> Transitions | None:
     world = runs.config["data"]["world"]
     if "{world}" in source and world is None:
         raise UserError(f"{source}: {runs.path} does not say which world its data are from; write out the name.")
-    return load(source.replace("{world}", world or ""), discount=runs.members[0].method.discount)
+    return load(source.replace("{world}", world or ""), discount=runs.data_discount)
 
 
 def _choose(opened: Sequence[Runs], options: Select) -> tuple[list[dict[str, Any]], int]:

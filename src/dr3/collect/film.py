@@ -17,7 +17,7 @@ from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
 from dr3.envs.screen import drawing
 from dr3.errors import UserError
 from dr3.files import check_file
-from dr3.training.member import check_seed
+from dr3.seeds import check_seed
 
 if TYPE_CHECKING:
     import gymnasium

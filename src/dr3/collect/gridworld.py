@@ -9,6 +9,7 @@ from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_retur
 from dr3.envs.gridworld import ACTIONS, Gridworld
 from dr3.envs.gridworld_policies import behavior_policy
 from dr3.errors import UserError
+from dr3.seeds import check_seed
 
 
 def sample_gridworld(
@@ -25,7 +26,7 @@ def sample_gridworld(
     """
     if size < 1:
         raise UserError(f"The size of a data set must be at least 1, not {size}.")
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(check_seed(seed))
     policy = behavior_policy(world, behavior, discount=discount)
     count = -(-size // world.horizon)  # episodes, rounded up
     states, actions = _act(world, policy, count, random)  # each (count, horizon + 1)

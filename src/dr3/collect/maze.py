@@ -19,7 +19,7 @@ from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
 from dr3.files import written_whole
 from dr3.hyperparameters import within
-from dr3.training.member import check_seed
+from dr3.seeds import check_seed
 
 Kind = Literal["play", "diverse"]
 # (observation, the waypoint as seen from the body) -> an action

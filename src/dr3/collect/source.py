@@ -11,7 +11,7 @@ from dr3.collect.gridworld import sample_gridworld
 from dr3.data import READERS, Transitions, concatenate, read, replay_subset, trajectory_subset, without_rewards
 from dr3.data.dqn_replay import is_dqn_replay, read_dqn_replay
 from dr3.envs import GRIDWORLDS, gridworld, is_gridworld
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 from dr3.notation import settings_for, split
 
 SAMPLE = "sample:"
@@ -114,15 +114,19 @@ def _settings(function: Any, word: str, settings: list[str]) -> dict[str, Any]:
 
 def _locate(word: str) -> tuple[Path, list[str]]:
     """The file or folder, and the settings behind it. A file whose own name holds colons is found as it is."""
+    if not word:
+        raise UserError("The name of the data is empty, or one that is joined by + is.")
     if Path(word).exists():
         return Path(word), []
     if word.startswith(SAMPLE):
         name, settings = split(word.removeprefix(SAMPLE))
         if name not in samples():
-            raise UserError(f"There is no sample {name!r}; there are {', '.join(samples()) or 'none'}.")
+            near = did_you_mean(name, samples())
+            raise UserError(f"There is no sample {name!r}; there are {', '.join(samples()) or 'none'}{near}")
         return samples()[name], settings
     name, settings = split(word)
     if Path(name).exists() or Path(name).suffix.lower() in READERS:
         return Path(name), settings
     worlds = ", ".join(GRIDWORLDS)
-    raise UserError(f"There is no data {word!r}: it is neither a file nor one of the worlds {worlds}.")
+    near = did_you_mean(name, GRIDWORLDS)
+    raise UserError(f"There is no data {word!r}: it is neither a file nor one of the worlds {worlds}{near}")

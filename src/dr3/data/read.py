@@ -33,6 +33,8 @@ def read(
     """
     if is_minari(Path(path)):
         return read_minari(path, discount=discount)
+    if Path(path).is_dir():
+        raise UserError(f"{path}: this folder holds neither Minari's files (data/metadata.json) nor DQN-replay files.")
     suffix = Path(path).suffix.lower()
     if suffix not in READERS:
         ending = f"the ending {suffix!r}" if suffix else "a name without an ending"

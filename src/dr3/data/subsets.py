@@ -15,6 +15,7 @@ import numpy as np
 
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
+from dr3.seeds import check_seed
 
 PARTS = 50
 
@@ -69,7 +70,9 @@ def trajectory_subset(data: Transitions, share: str, *, seed: int) -> Transition
     if not 0 < fraction <= 1:
         raise UserError(f"{share!r} is no share of the trajectories; write a percentage, such as 5% or 25%.")
     numbers = np.unique(data.episodes)
-    chosen = np.random.default_rng(seed).choice(numbers, size=max(1, round(fraction * len(numbers))), replace=False)
+    chosen = np.random.default_rng(check_seed(seed)).choice(
+        numbers, size=max(1, round(fraction * len(numbers))), replace=False
+    )
     rows = np.flatnonzero(np.isin(data.episodes, chosen))
     # "5%" alone is what a part of a replay is called, and another seed draws other episodes.
     return dataclasses.replace(data.rows(rows), name=f"{data.name}-trajectories-{share}-seed{seed}")

@@ -6,12 +6,14 @@ import dataclasses
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Frames, Observations, used_frames
 from dr3.errors import UserError
+from dr3.seeds import check_seed
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,16 @@ class Transitions:
         """
         if not 0 < fraction <= 1:
             raise UserError(f"The fraction of a subset must be above 0 and at most 1, not {fraction}.")
+        check_seed(seed)
         count = max(1, round(fraction * len(self)))
         if count == len(self):
             return self
         chosen = np.random.default_rng(seed).choice(len(self), size=count, replace=False)
         name = f"{self.name}-iid-{100 * fraction:.10g}%-seed{seed}"
-        return dataclasses.replace(self.rows(np.sort(chosen)), name=name)
+        # Of a plain file it can be said so that `dr3.load` finds the same rows again.
+        plain = self.source is not None and Path(self.source).exists()
+        source = f"{self.source}:fraction={float(fraction)!r}:seed={seed}" if plain else None
+        return dataclasses.replace(self.rows(np.sort(chosen)), name=name, source=source)
 
     @property
     def nbytes(self) -> int:

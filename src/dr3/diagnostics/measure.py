@@ -170,7 +170,11 @@ def training_data(runs: Runs, data: Transitions | None = None) -> Transitions:
     if data is None:
         if stored["source"] is None:
             raise UserError(f"{runs.path} does not say where its data came from; give the data it was trained on.")
-        data = load(stored["source"], discount=runs.members[0].method.discount)
+        try:
+            data = load(stored["source"], discount=runs.data_discount)
+        except UserError as error:
+            moved = f"give the data of {runs.path} where they are now (--data)"
+            raise UserError(f"{str(error).removesuffix('.')}; {moved}.") from None
     if data.fingerprint() != stored["fingerprint"]:
         raise UserError(
             f"{data.name} ({len(data)} rows) is not what {runs.path} was trained on ({stored['name']}, "

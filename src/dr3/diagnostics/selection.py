@@ -14,7 +14,7 @@ from dr3.diagnostics.checks import Thresholds, co_adaptation, signs, unhealthy_a
 from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 from dr3.files import for_json, write_json
 from dr3.training import Runs
 
@@ -144,7 +144,7 @@ def protocol_of(rule: str) -> str:
     if name == "step" and number.isdigit():
         return PROTOCOLS["step:N"].replace("N", f"{int(number):,}")
     if rule not in PROTOCOLS or rule == "step:N":
-        raise UserError(f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}.")
+        raise UserError(f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}{did_you_mean(rule, PROTOCOLS)}")
     return PROTOCOLS[rule]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dr3.cores import available_cores
 from dr3.envs.emulated import Moves
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 # The paper's 17 games, each with the size of its minimal action set.
 ATARI: dict[str, int] = {
@@ -99,7 +99,7 @@ def atari(name: str) -> Atari:
     except ImportError:
         raise UserError(f"{name} needs the Arcade Learning Environment: pip install 'dr3[atari]'.") from None
     if not re.fullmatch(r"atari/[A-Z][A-Za-z0-9]*", name) or _rom(name) not in roms.get_all_rom_ids():
-        raise UserError(f"There is no game {name!r}; the paper's are {', '.join(ATARI)}.")
+        raise UserError(f"There is no game {name!r}; the paper's are {', '.join(ATARI)}{did_you_mean(name, ATARI)}")
     if name not in ATARI:
         ALEInterface.setLoggerMode(LoggerMode.Error)
         emulator = ALEInterface()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ DRAWERS = {
 def drawer_task(name: str) -> DrawerTask:
     """The task with a name of `DRAWERS`, or a sentence that says which there are."""
     if name not in DRAWERS:
-        raise UserError(f"There is no task {name!r}; there are {', '.join(DRAWERS)}.")
+        raise UserError(f"There is no task {name!r}; there are {', '.join(DRAWERS)}{did_you_mean(name, DRAWERS)}")
     return DRAWERS[name]

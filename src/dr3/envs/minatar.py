@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from dr3.envs.compiled import Step
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from jax import Array
@@ -52,7 +52,7 @@ class MinAtar:
 def minatar(name: str) -> MinAtar:
     """The game with a name of `MINATAR`, or a sentence that says which there are or what to install."""
     if name not in MINATAR:
-        raise UserError(f"There is no game {name!r}; there are {', '.join(MINATAR)}.")
+        raise UserError(f"There is no game {name!r}; there are {', '.join(MINATAR)}{did_you_mean(name, MINATAR)}")
     _game(name)
     return MinAtar(name)
 

@@ -19,7 +19,7 @@ from dr3.envs.minatar import MINATAR
 from dr3.envs.observing import flatten, limits
 from dr3.envs.screen import draw_without_screen
 from dr3.envs.tasks import TASKS, find_task
-from dr3.errors import UserError
+from dr3.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     import gymnasium
@@ -78,8 +78,9 @@ def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
     except gymnasium.error.DependencyNotInstalled:
         raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = ", ".join((*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS))
-        raise UserError(f"There is no world {name!r}, neither of {known} nor in Gymnasium ({error}).") from None
+        known = (*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS)
+        ours, near = ", ".join(known), did_you_mean(name, known)
+        raise UserError(f"There is no world {name!r}, neither of {ours} nor in Gymnasium ({error}){near}") from None
 
 
 def _gridworld(name: str, render_mode: str | None) -> gymnasium.Env:

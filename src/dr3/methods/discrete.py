@@ -14,7 +14,7 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
-from dr3.hyperparameters import check_choices, within
+from dr3.hyperparameters import check_settings, within
 from dr3.methods.base import Info, Spec, objective
 from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
 from dr3.networks.at_once import at_once
@@ -74,7 +74,7 @@ class DiscreteMethod:
 
     def check(self) -> None:
         """Refuse what nothing can be trained with. (Not on construction: JAX also builds methods from tracers.)"""
-        check_choices(self)
+        check_settings(self)
         within("discount", self.discount, 0, 1)
         within("learning_rate", self.learning_rate, 0)
         within("adam_epsilon", self.adam_epsilon, 0)

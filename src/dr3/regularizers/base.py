@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from jax import Array
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import check_choices
+from dr3.hyperparameters import check_settings
 
 
 @runtime_checkable
@@ -32,10 +33,12 @@ class Regularizer(Protocol):
 
 def check_regularizer(regularizer: Regularizer) -> None:
     """Refuse settings that mean nothing. One of a user's own may have a `check()`, and need not be a dataclass."""
-    if not math.isfinite(regularizer.coefficient):
+    if isinstance(regularizer, type) or not isinstance(regularizer, Regularizer):
+        raise UserError(f"A regularizer is None or one such as dr3.DR3(0.03), not {regularizer!r}.")
+    if not (isinstance(regularizer.coefficient, Real) and math.isfinite(regularizer.coefficient)):
         raise UserError(f"The coefficient of {regularizer.name} must be a number, not {regularizer.coefficient}.")
     if dataclasses.is_dataclass(regularizer):
-        check_choices(regularizer)
+        check_settings(regularizer)
     getattr(regularizer, "check", lambda: None)()
 
 

@@ -17,8 +17,8 @@ from dr3.training.member import Member
 
 FORMAT = 1
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
-# fingerprint, whatever its name; and a run keeps to the cores that it began with.
-_MAY_CHANGE = ("steps", "init_from.run", "data.name", "one_core")
+# fingerprint, whatever its name and wherever it is; and a run keeps to the cores that it began with.
+_MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.discount", "one_core")
 # Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
@@ -36,9 +36,6 @@ def resolve(
     init_from: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Every choice written out, defaults and all."""
-    for name, value in (("steps", steps), ("metrics_every", metrics_every), ("evaluate_every", evaluate_every)):
-        if value is not None and value < 1:
-            raise UserError(f"{name} must be at least 1, not {value}.")
     return {
         "format": FORMAT,
         "data": {
@@ -46,6 +43,7 @@ def resolve(
             "source": data.source,
             "rows": len(data),
             "world": data.world,
+            "discount": data.returns_discount,
             "fingerprint": data.fingerprint(),
         },
         "observation_shape": list(data.observations.shape[1:]),
@@ -64,12 +62,18 @@ def resolve(
 def folder_name(config: dict[str, Any]) -> str:
     """A name that follows from the configuration, so that a rerun finds its run."""
     lasting = {key: value for key, value in config.items() if key not in _NOT_IN_NAME}
+    lasting["data"] = {key: value for key, value in config["data"].items() if key != "discount"}  # in the fingerprint
     digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
     return f"{config['members'][0]['method']['name']}-{config['data']['name']}-{digest[:8]}"
 
 
 def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> None:
     """Refuse to go on with another run than the one that the folder holds."""
+    if len(stored["members"]) != len(asked["members"]):
+        raise UserError(
+            f"{path} holds another run: it has {_members(stored)} and the one asked for {_members(asked)}; choose "
+            "another folder."
+        )
     there, here = _flatten(stored), _flatten(asked)
     for key in {**there, **here}:
         if key not in _MAY_CHANGE and there.get(key) != here.get(key):
@@ -81,6 +85,11 @@ def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> Non
         raise UserError(
             f"{path} is a run of {stored['steps']} steps; it can be lengthened, not cut to {asked['steps']}."
         )
+
+
+def _members(config: dict[str, Any]) -> str:
+    count = len(config["members"])
+    return "1 member" if count == 1 else f"{count} members"
 
 
 def spec_of(config: dict[str, Any]) -> Spec:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -26,6 +26,7 @@ from dr3.envs import (
     spelled_gridworld,
 )
 from dr3.errors import UserError
+from dr3.hyperparameters import whole
 from dr3.methods import Method, Spec
 from dr3.training.emulation import EmulatedRollouts
 from dr3.training.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
@@ -80,6 +81,7 @@ def _act(method: Method, critic: Any, observations: Array) -> Array:
     return method.act(critic, observations)
 
 
+@runtime_checkable
 class Evaluator(Protocol):
     """Gives the raw returns of a policy, one per episode, and whatever else it knows."""
 
@@ -178,8 +180,7 @@ class CompiledRollouts:
 
 def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episodes: int = 10) -> Evaluator:
     """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what `make_world` knows."""
-    if episodes < 1:
-        raise UserError(f"episodes must be at least 1, not {episodes}.")
+    episodes = whole("episodes", episodes, 1)
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):
@@ -195,4 +196,8 @@ def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episode
             return ExactGridworld(spelled_gridworld(env))
         make_world(env).close()  # so that a name that means nothing is refused before anything is trained
         return Rollouts(env, episodes)
+    if not isinstance(env, Evaluator):
+        raise UserError(
+            f"env must be a world's name (CartPole-v1), one of dr3.envs or an Evaluator, not a {type(env).__name__}."
+        )
     return env

@@ -6,15 +6,16 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.hyperparameters import from_json, to_json
+from dr3.hyperparameters import from_json, plain, to_json, whole
 from dr3.methods import METHODS, Method
 from dr3.notation import spell
 from dr3.regularizers import REGULARIZERS, Regularizer, check_regularizer
+from dr3.seeds import check_seed
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,12 @@ def population(
     seeds: int | Sequence[int],
 ) -> list[Member]:
     """Every method with every regularizer and every seed; a number of seeds means 0, 1, …"""
-    methods = methods if isinstance(methods, Sequence) else [methods]
-    regularizers = regularizers if isinstance(regularizers, Sequence) else [regularizers]
-    seeds = range(seeds) if isinstance(seeds, int) else seeds
-    for seed in seeds:
-        check_seed(seed)
-    for regularizer in regularizers:
-        if regularizer is not None:
-            check_regularizer(regularizer)
-    members = [Member(*choice) for choice in itertools.product(methods, regularizers, seeds)]
+    methods = [_checked_method(one) for one in _several(methods)]
+    regularizers = [_checked_regularizer(one) for one in _several(regularizers)]
+    if not regularizers:
+        raise UserError("A population needs at least one regularizer; none at all is written None (none in a shell).")
+    numbers = seeds if isinstance(seeds, Sequence | np.ndarray) else range(whole("seeds", seeds))
+    members = [Member(*choice) for choice in itertools.product(methods, regularizers, map(check_seed, numbers))]
     if not members:
         raise UserError("A population needs at least one method and one seed.")
     if len({type(member.method) for member in members}) > 1:
@@ -64,10 +62,23 @@ def population(
     return members
 
 
-def check_seed(seed: int) -> None:
-    """JAX's keys are made from 32 bits."""
-    if not (isinstance(seed, int | np.integer) and 0 <= seed < 2**32):
-        raise UserError(f"A seed is a whole number from 0 to 4294967295, not {seed}.")
+def _several(choice: Any) -> list[Any]:
+    return list(choice) if isinstance(choice, Sequence | np.ndarray) and not isinstance(choice, str) else [choice]
+
+
+def _checked_method(method: Any) -> Method:
+    """With plain numbers. What it can be trained with it says itself, when it sees the data."""
+    if isinstance(method, type) or not dataclasses.is_dataclass(method):
+        raise UserError(f"A method is one such as dr3.DQN(), not {method!r}.")
+    return cast(Method, plain(method))
+
+
+def _checked_regularizer(regularizer: Any) -> Regularizer | None:
+    if dataclasses.is_dataclass(regularizer) and not isinstance(regularizer, type):
+        regularizer = plain(regularizer)
+    if regularizer is not None:
+        check_regularizer(regularizer)
+    return regularizer
 
 
 def differences(members: Sequence[Member]) -> list[dict[str, Any]]:

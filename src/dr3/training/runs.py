@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, partial
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,11 @@ class Runs:
     def labels(self) -> list[dict[str, Any]]:
         """For each member, the settings in which members differ."""
         return differences(self.members)
+
+    @property
+    def data_discount(self) -> float:
+        """The discount that the data were loaded with, which need not be the method's; older runs do not say it."""
+        return self.config["data"].get("discount", self.members[0].method.discount)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -162,9 +168,9 @@ class Runs:
     def _call(
         self, function: str, member: int, step: int | None, observations: ArrayLike, *more: ArrayLike
     ) -> NDArray[Any]:
-        if not 0 <= member < len(self):
+        if not (isinstance(member, Integral) and 0 <= member < len(self)):
             raise UserError(f"{self.path} has {len(self)} members, numbered from 0; there is no member {member}.")
-        observations = np.asarray(observations)
+        observations = _numbers(observations)
         if observations.shape[1:] != self.spec.observation_shape:
             raise UserError(
                 f"Observations must have the shape (n, {', '.join(map(str, self.spec.observation_shape))}), "
@@ -194,6 +200,16 @@ class Runs:
     @cached_property
     def _critics(self) -> dict[tuple[int, int | None], Any]:
         return {}
+
+
+def _numbers(values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise UserError("Observations must all have the same shape; these differ.") from None
+    if array.dtype.kind not in "biuf":
+        raise UserError(f"Observations must be real numbers, not values of type {array.dtype}.")
+    return array
 
 
 def _steps(rows: list[dict[str, Any]]) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ from dr3.data.transitions import Transitions
 from dr3.envs import Atari, Gridworld, MinAtar
 from dr3.errors import UserError
 from dr3.files import read_json, write_json
+from dr3.hyperparameters import whole
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
 from dr3.training import config as configuration
@@ -66,8 +67,10 @@ def train(
     Ctrl-C or SIGTERM saves everything and then stops; the same call goes on from there, and a run that was killed at
     any moment ends with the same weights, metrics and evaluations, bit for bit, as one that was not.
     """
-    if chunk is not None and chunk < 1:
-        raise UserError(f"chunk must be at least 1, not {chunk}.")
+    if not isinstance(data, Transitions):
+        raise UserError(f"data must be a table, as dr3.load or dr3.data.assemble makes one, not {_short(data)}.")
+    steps, metrics_every = whole("steps", steps, 1), _cadence("metrics_every", metrics_every)
+    evaluate_every, chunk = _cadence("evaluate_every", evaluate_every), _cadence("chunk", chunk)
     members = population(method, regularizer, seeds)
     start = None if init_from is None else Start.read(init_from)
     where = data.world if env == "auto" else env
@@ -86,7 +89,7 @@ def train(
     folder = RunFolder(out if out is not None else Path("runs") / configuration.folder_name(config))
     with folder.locked():
         if folder.config.exists():
-            stored = read_json(folder.config, metrics_every=int, evaluate_every=int)
+            stored = read_json(folder.config, members=list, metrics_every=int, evaluate_every=int)
             # Cadences that were not asked for are those the run began with: its length may have been another.
             config["metrics_every"] = metrics_every or stored["metrics_every"]
             config["evaluate_every"] = evaluate_every or stored["evaluate_every"]
@@ -102,3 +105,11 @@ def train(
             print(NOT_TRIED, file=sys.stderr, flush=True)
         training.run(chunk=chunk, show=progress, save_every=save_every)
     return Runs(folder.path)
+
+
+def _cadence(name: str, value: int | None) -> int | None:
+    return None if value is None else whole(name, value, 1)
+
+
+def _short(value: object) -> str:
+    return repr(str(value)) if isinstance(value, str | Path) else f"a {type(value).__name__}"
