@@ -76,6 +76,8 @@ def _fill(axis: Axes, panel: Panel) -> None:
         axis.axhline(level, color="#777777", linewidth=1, linestyle="--", label=name)
     if panel.log:
         axis.set_yscale("log")
+    elif len(known := np.unique(np.concatenate([values.ravel() for _, values in panel.lines.values()]))) == 1:
+        axis.set_ylim(known[0] - 1, known[0] + 1)  # else hundredths stand at an axis along which nothing happens
     axis.set_title(panel.title)
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)
