@@ -30,7 +30,8 @@ def interval_plot(intervals: Mapping[str, Mapping[str, Interval]], *, score: str
     with style():
         names = list(intervals)
         statistics = list(next(iter(intervals.values())))
-        figure, panels = _axes(1.6 + 1.9 * len(statistics), 0.95 + 0.34 * len(names), len(statistics))
+        height = 0.95 + 0.34 * len(names) + 0.15 * score.count("\n")
+        figure, panels = _axes(1.6 + 1.9 * len(statistics), height, len(statistics))
         colour = colours(names)
         for panel, statistic in zip(panels, statistics, strict=True):
             for row, name in enumerate(names):

@@ -225,9 +225,13 @@ def test_the_picture_of_improvement_is_of_the_same_probability(monkeypatch, tmp_
 def test_the_picture_of_intervals_says_which_score(monkeypatch, tmp_path, measure, words):
     saved = []
     monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: saved.append(self))
-    Intervals(measure)(scores(20, 30), tmp_path / "figure.png", "here")
+    Intervals(measure)(scores(20, 30), tmp_path / "figure.png", "here, with a caption of several words")
     assert [axis.get_xlabel() for axis in saved[0].axes] == [words]
-    assert saved[0].get_supxlabel() == "here; bars: 95 % stratified bootstrap intervals"
+    caption = saved[0].get_supxlabel()
+    assert (
+        caption.replace("\n", " ") == "here, with a caption of several words; bars: 95 % stratified bootstrap intervals"
+    )
+    assert caption.count("\n") == 1  # else it would be cut at both sides
 
 
 def test_reasons_name_what_failed_in_a_few_words():

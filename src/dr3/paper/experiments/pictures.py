@@ -137,5 +137,8 @@ class Layers:
 
 
 def _save(figure: Figure, path: Path, caption: str) -> None:
+    """With the caption below, in as many lines as it needs; the picture grows by them."""
+    caption = textwrap.fill(caption, int(figure.get_figwidth() / 0.066))  # inches that a letter takes
+    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + caption.count("\n")))
     figure.supxlabel(caption, fontsize=8, color="#555555")
     figure.savefig(path, dpi=150)
