@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.errors import UserError
-from dr3.reports.style import colours, style
+from dr3.reports import style
 from dr3.training.folder import check_file
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    with style():
+    with style.style():
         columns = columns or len(panels)
         rows = -(-len(panels) // columns)
         size = (4.8 * columns, 3.6 * rows)
@@ -59,14 +59,14 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
         for axis in axes.flat[len(panels) :]:
             axis.set_axis_off()
         if caption:
-            figure.supxlabel(caption, fontsize=8, color="#555555")
+            style.caption(figure, caption)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
         plt.close(figure)
 
 
 def _fill(axis: Axes, panel: Panel) -> None:
-    colour = colours(panel.lines)
+    colour = style.colours(panel.lines)
     for label, (steps, values) in panel.lines.items():
         for seed in values:
             axis.plot(steps, seed, color=colour[label], linewidth=0.7, alpha=0.4)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dr3.diagnostics.reinitialisation import LayerTest
 from dr3.errors import UserError
-from dr3.reports.style import style
+from dr3.reports import style
 
 
 def draw_layers(test: LayerTest, titles: Sequence[str], path: Path, *, caption: str = "", columns: int = 1) -> None:
@@ -19,7 +19,7 @@ def draw_layers(test: LayerTest, titles: Sequence[str], path: Path, *, caption: 
     except ImportError:
         raise UserError("Pictures need matplotlib: pip install 'dr3[plots]'.") from None
 
-    with style():
+    with style.style():
         rows = -(-len(titles) // columns)
         size = (7.0 if columns == 1 else 1.0 + 3.6 * columns, 0.9 + rows * (0.7 + 0.3 * len(test.layers)))
         figure = Figure(figsize=size, layout="constrained")
@@ -39,6 +39,6 @@ def draw_layers(test: LayerTest, titles: Sequence[str], path: Path, *, caption: 
         ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
         bar.set_ticks(ticks, labels=[f"{tick:.1f}" if tick < 1 else "1 or more" for tick in ticks])
         if caption:
-            figure.supxlabel(caption, fontsize=8, color="#555555")
+            style.caption(figure, caption)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)

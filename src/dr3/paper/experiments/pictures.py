@@ -17,6 +17,7 @@ from dr3.errors import UserError
 from dr3.paper.experiments.checks import WORDS
 from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place
 from dr3.paper.experiments.score_checks import STATISTICS, compared, words
+from dr3.reports import style
 from dr3.reports.curves import Panel, draw
 from dr3.stats import iqm
 
@@ -137,8 +138,7 @@ class Layers:
 
 
 def _save(figure: Figure, path: Path, caption: str) -> None:
-    """With the caption below, in as many lines as it needs; the picture grows by them."""
-    caption = textwrap.fill(caption, int(figure.get_figwidth() / 0.066))  # inches that a letter takes
-    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + caption.count("\n")))
-    figure.supxlabel(caption, fontsize=8, color="#555555")
+    """With the caption below; the picture grows by its lines."""
+    style.caption(figure, caption)
+    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + figure.get_supxlabel().count("\n")))
     figure.savefig(path, dpi=150)
