@@ -65,9 +65,10 @@ def main(options: Options) -> None:
     }
     medians = []
     for name, (key, log) in measured.items():
-        panels = [Panel(world, name, lines(arms, world, key), log=log) for world in worlds]
+        words = key.rpartition("/")[2].replace("_", " ") if name == "score" else name
+        panels = [Panel(world, words, lines(arms, world, key), log=log) for world in worlds]
         path = options.pictures / f"{name.replace(' ', '-')}.png"
-        draw(panels, path, caption="thick: median of all runs", columns=min(len(panels), 3))
+        draw(panels, path, caption="thick: median of all runs, thin: each run", columns=min(len(panels), 3))
         medians += [replace(panel, lines=in_the_middle(panel.lines)) for panel in panels]
     draw(medians, options.pictures / "together.png", caption="medians of all runs", columns=min(len(worlds), 3))
 

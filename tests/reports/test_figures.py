@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dr3.reports.figures import (
@@ -16,7 +17,7 @@ from dr3.reports.figures import (
     profile_plot,
     statistics_figures,
 )
-from dr3.reports.style import PALETTE, apart, colours, save
+from dr3.reports.style import PALETTE, apart, caption, colours, save
 from dr3.stats import Band, Comparison, Improvement, Interval, Result, ScoreTable, summarise
 
 
@@ -42,6 +43,15 @@ def test_labels_are_moved_apart_and_keep_their_order() -> None:
 def test_colours_follow_the_order() -> None:
     assert colours(["a", "b"]) == {"a": PALETTE[0], "b": PALETTE[1]}
     assert len(set(PALETTE)) == len(PALETTE)
+
+
+def test_a_caption_is_not_cut_at_the_sides() -> None:
+    figure = Figure(figsize=(4.0, 3.0), layout="constrained")
+    caption(figure, "thick: median of 3 seeds, thin: each seed; network of 128 x 128 units, 256 transitions")
+    figure.draw_without_rendering()
+    (written,) = figure.texts
+    box = written.get_window_extent()
+    assert 0 < box.x0 < box.x1 < figure.bbox.width
 
 
 def test_intervals_name_algorithms_and_statistics() -> None:

@@ -38,6 +38,19 @@ def test_axes_hold_every_value():
     assert 0 < zero.low < 0.2
 
 
+def test_the_name_of_a_level_lies_where_no_curve_is():
+    def place_of_the_name(*values, level):
+        drawn = Panel("q", "words", {"one": (np.arange(3), np.array([values], float))}, reference=("bound", level))
+        y = axes_of(drawn, log=False)[1]
+        (text,) = re.findall(r'class="name" x="[^"]+" y="([^"]+)"', chart(drawn, log=False, title="t"))
+        assert TOP < float(text) < BOTTOM
+        return float(text) - float(y.place(np.array(level)))
+
+    assert place_of_the_name(-1, -2, -0.5, level=0) < 0  # above the line: all curves are below it
+    assert place_of_the_name(0.001, -2, -0.5, level=0) < 0
+    assert place_of_the_name(1, 2, 0.5, level=0) > 0
+
+
 def test_the_summary_is_over_members_that_have_a_value():
     middle, low, high = summary(np.array([[1, 5, np.nan, np.inf], [3, np.nan, np.nan, 2], [8, 7, np.nan, 4]]))
     np.testing.assert_equal(middle, [3, 6, np.nan, 3])

@@ -54,7 +54,7 @@ def _target_period_panels(finding: Finding, size: Size) -> list[Panel]:
         f"N = {curve.method.synchronise_every}": over_seeds(runs, DOT_PRODUCT)
         for curve, runs in finding.results.items()
     }
-    return [Panel(f"Q-learning on {DENSE_WORLD}, target updated every N steps", "feature dot product", lines, log=True)]
+    return [Panel(f"{DENSE_WORLD}, target updated every N steps", "feature dot product", lines, log=True)]
 
 
 def _dr3_panels(finding: Finding, size: Size) -> list[Panel]:

@@ -194,7 +194,7 @@ def judge_dr3(curves: dict[str, GridworldCurve], results: Results) -> Finding:
         f"{median(final['dqn']):.3g}, and over training the exact return of the greedy policy averages "
         f"{median(average['dqn+dr3']):.1f} instead of {median(average['dqn']):.1f} (medians; differences by seed "
         f"{differences}). The mean Q ends at {words(mean_q['dqn+dr3'])} with DR3 and at {words(mean_q['dqn'])} "
-        f"without it; no policy earns more than {largest:.0f}.",
+        f"without it; discounted, no policy earns more than {largest:.0f}.",
         numbers={
             "final_dot_product_by_seed": {name: as_list(values) for name, values in final.items()},
             "average_return_by_seed": {name: as_list(values) for name, values in average.items()},

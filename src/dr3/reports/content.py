@@ -19,8 +19,8 @@ WORDS = {
     "return": "What the learned policy earns, at each evaluation.",
     "dot product": "φ(s, a)·φ(s′, a′) over both sides of a backup. Growth without bound is co-adaptation.",
     "mean Q": "The mean of Q(s, a) over the probe set.",
-    "srank": "How many directions the features use.",
-    "cosine": "The angle between both sides of a backup; 1 means that they are parallel.",
+    "srank": "How many directions the features use: those that hold 99 % of the singular values’ sum.",
+    "cosine": "Of the angle between the features of both sides of a backup; 1 means that they are parallel.",
     "distance from instability": "The smallest real part of K’s eigenvalues over the largest modulus, {of}. "
     "Below 0 no step size makes TD-learning stable.",
     "largest stable step": "The step size below which plain TD-learning would contract, {of}; 0 where none does.",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dr3.errors import UserError
 from dr3.files import check_file
-from dr3.reports.style import colours, style
+from dr3.reports import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    with style():
+    with style.style():
         columns = columns or len(panels)
         rows = -(-len(panels) // columns)
         size = (4.8 * columns, 3.6 * rows)
@@ -59,14 +59,14 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
         for axis in axes.flat[len(panels) :]:
             axis.set_axis_off()
         if caption:
-            figure.supxlabel(caption, fontsize=8, color="#555555")
+            style.caption(figure, caption)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
         plt.close(figure)
 
 
 def _fill(axis: Axes, panel: Panel) -> None:
-    colour = colours(panel.lines)
+    colour = style.colours(panel.lines)
     for label, (steps, values) in panel.lines.items():
         for seed in values:
             axis.plot(steps, seed, color=colour[label], linewidth=0.7, alpha=0.4)
@@ -76,6 +76,8 @@ def _fill(axis: Axes, panel: Panel) -> None:
         axis.axhline(level, color="#777777", linewidth=1, linestyle="--", label=name)
     if panel.log:
         axis.set_yscale("log")
+    elif len(known := np.unique(np.concatenate([values.ravel() for _, values in panel.lines.values()]))) == 1:
+        axis.set_ylim(known[0] - 1, known[0] + 1)  # else hundredths stand at an axis along which nothing happens
     axis.set_title(panel.title)
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def interval_plot(intervals: Mapping[str, Mapping[str, Interval]]) -> Figure:
-    """{algorithm: {statistic: Interval}}: one panel per statistic, one row per algorithm."""
+def interval_plot(intervals: Mapping[str, Mapping[str, Interval]], *, score: str = "score") -> Figure:
+    """{algorithm: {statistic: Interval}}: one panel per statistic, one row per algorithm; `score` names the axes."""
     with style():
         names = list(intervals)
         statistics = list(next(iter(intervals.values())))
-        figure, panels = _axes(1.6 + 1.9 * len(statistics), 0.95 + 0.34 * len(names), len(statistics))
+        height = 0.95 + 0.34 * len(names) + 0.15 * score.count("\n")
+        figure, panels = _axes(1.6 + 1.9 * len(statistics), height, len(statistics))
         colour = colours(names)
         for panel, statistic in zip(panels, statistics, strict=True):
             for row, name in enumerate(names):
@@ -38,7 +39,7 @@ def interval_plot(intervals: Mapping[str, Mapping[str, Interval]]) -> Figure:
                 panel.barh(row, value.upper - value.lower, 0.5, value.lower, color=colour[name], alpha=0.3, linewidth=0)
                 panel.plot([value.estimate] * 2, [row - 0.25, row + 0.25], color=colour[name], solid_capstyle="butt")
             panel.set_title(statistic)
-            panel.set_xlabel("score, lower is better" if statistic == "optimality gap" else "score")
+            panel.set_xlabel(f"{score}, lower is better" if statistic == "optimality gap" else score)
             panel.use_sticky_edges = False  # bars would stick to the frame and look cut off
             panel.margins(x=0.08)
             panel.set_ylim(len(names) - 0.5, -0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,12 @@ def save(figure: Figure, file: str | Path | IO[str]) -> None:
     """Write a picture as SVG: its text stays text, and the same picture is the same file."""
     with style():
         figure.savefig(file, format="svg", metadata={"Date": None})
+
+
+def caption(figure: Figure, words: str) -> None:
+    """Small words under a picture, in as many lines as its width asks for."""
+    lines = textwrap.fill(words, int(figure.get_figwidth() / 0.066))  # inches that a letter takes
+    figure.supxlabel(lines, fontsize=8, color="#555555")
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from dr3.reports.style import PALETTE, short
 
 WIDTH, HEIGHT = 440, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 430, 12, 222
+NAME = 0.05  # of the curves' height: what the name of a level takes beyond them
 MOST_POINTS = 400  # more than the picture has room for; longer curves are thinned, their ends kept
 
 
@@ -67,7 +68,8 @@ def axes_of(panel: Panel, *, log: bool) -> tuple[Axis, Axis]:
         return x, Axis(low / room, high * room, BOTTOM, TOP, log=True)
     low, high = float(values.min()), float(values.max())
     room = 0.06 * (high - low) or 0.06 * abs(high) or 1.0
-    return x, Axis(low - room, high + room, BOTTOM, TOP)
+    below, above = (room + NAME * (high - low) if edge else room for edge in _at_an_edge(panel, low, high))
+    return x, Axis(low - below, high + above, BOTTOM, TOP)
 
 
 def chart(panel: Panel, *, log: bool, title: str) -> Html:
@@ -132,11 +134,23 @@ def _level(y: Axis, panel: Panel) -> list[Html]:
         return []
     name, level = panel.reference
     place = float(y.place(np.array(level)))
-    below = place + (15 if place < (TOP + BOTTOM) / 2 else -6)
+    beside = place + (15 if place < (TOP + BOTTOM) / 2 else -6)
+    if not y.log:
+        values = np.concatenate([values[np.isfinite(values)] for _, values in panel.lines.values()])
+        lowest, highest = _at_an_edge(panel, float(values.min()), float(values.max()))
+        beside = place + 15 if lowest else place - 5 if highest else beside
     return [
         tag("line", class_="reference", x1=LEFT, x2=RIGHT, y1=_n(place), y2=_n(place)),
-        tag("text", name, class_="name", x=LEFT + 6, y=_n(below)),
+        tag("text", name, class_="name", x=LEFT + 6, y=_n(beside)),
     ]
+
+
+def _at_an_edge(panel: Panel, low: float, high: float) -> tuple[bool, bool]:
+    """Whether all curves lie above the level, or all below it, but for a hair: its name goes to the other side."""
+    if panel.reference is None:
+        return False, False
+    level, hair = panel.reference[1], 0.02 * (high - low)
+    return level <= low + hair, level >= high - hair
 
 
 def _group(number: int, x: NDArray[np.float64], values: NDArray[np.float64], y: Axis) -> Html:

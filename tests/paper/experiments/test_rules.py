@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,7 +26,7 @@ from dr3.paper.experiments.checks import (
     WorstEndsLarger,
 )
 from dr3.paper.experiments.evidence import SCORE
-from dr3.paper.experiments.pictures import Probability
+from dr3.paper.experiments.pictures import Intervals, Probability
 from dr3.paper.experiments.result import judge
 from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
 from dr3.paper.experiments.scoring import Percent
@@ -215,9 +216,46 @@ def test_the_picture_of_improvement_is_of_the_same_probability(monkeypatch, tmp_
     assert (tmp_path / "figure.png").exists()
 
 
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [
+        ("final", "IQM of the final normalised\nscore"),
+        ("average", "IQM of the normalised score\naveraged over training"),
+    ],
+)
+def test_the_picture_of_intervals_says_which_score(monkeypatch, tmp_path, measure, words):
+    saved = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: saved.append(self))
+    Intervals(measure)(scores(20, 30), tmp_path / "figure.png", "here, with a caption of several words")
+    assert [axis.get_xlabel() for axis in saved[0].axes] == [words]
+    caption = saved[0].get_supxlabel()
+    assert (
+        caption.replace("\n", " ") == "here, with a caption of several words; bars: 95 % stratified bootstrap intervals"
+    )
+    assert caption.count("\n") == 1  # else it would be cut at both sides
+
+
+def test_reasons_name_what_failed_in_a_few_words():
+    found = Ends(DOT, "A", "smaller", than="B")(ends(one=(1, 2), two=(6, 5)))
+    assert found.reason == "The feature dot product of A ends smaller than that of B on 1 of 2 worlds."
+    settled = Settles(MEAN_Q, "A")(Given({(MEAN_Q, "A", "w"): [[0, 5, 10]]}))
+    assert settled.reason == "The mean Q of A has settled on 0 of 1 worlds."
+    lost = Gain("A", "B", "final")(scores(20, 30))
+    assert lost.reason == "No clear gain of A over B, final score: -10.0 (-10.0, -10.0) on 1%."
+    assert NotWorse("A", "B")(scores(20, 30, group="")).reason == (
+        "A loss of A against B, score averaged over training: -10.0 (-10.0, -10.0)."
+    )
+    rising = Declines("A")(Given({(SCORE, "A", "w"): [[0, 30, 50], [0, 30, 50]]}))
+    assert rising.reason == "No clear drop of A from its peak: 0.0 (0.0, 0.0)."
+    even = Improves("A", "B")(scores(20, 20))
+    assert even.reason.startswith("Probability that a run of A beats one of B: 0.50 (")
+
+
 def test_a_verdict_names_the_check_that_fails():
     good, bad = Answer("Rule one.", True, "Yes.", {}), Answer("Rule two.", False, "It is 3.", {})
     assert judge([good, good], "laptop", trained=True) == ("shows", "")
-    assert judge([good, bad], "laptop", trained=True) == ("does not show", "Not fulfilled: Rule two. It is 3.")
+    assert judge([good, bad], "laptop", trained=True) == ("does not show", "Not fulfilled: Rule two.")
+    brief = dataclasses.replace(bad, reason="3 is too few.")
+    assert judge([brief, good, brief], "laptop", trained=True)[1] == "3 is too few. 3 is too few."
     assert judge([good], "smoke", trained=True)[0] == "cannot be compared"
     assert judge([good], "smoke", trained=False)[0] == "shows"

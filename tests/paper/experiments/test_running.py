@@ -7,8 +7,20 @@ import pytest
 
 from dr3.diagnostics.reinitialisation import LayerTest
 from dr3.errors import UserError
-from dr3.paper.experiments import EXPERIMENTS, Design, Experiment, Plan, Result, reproduce, write_record
+from dr3.paper.experiments import (
+    EXPERIMENTS,
+    Answer,
+    Design,
+    Experiment,
+    Folders,
+    Plan,
+    Result,
+    reproduce,
+    write_record,
+)
+from dr3.paper.experiments.declaration import Row
 from dr3.paper.experiments.pictures import Layers
+from dr3.paper.experiments.running import seeds_of
 from dr3.sweeps import InProcess, Preparation
 
 
@@ -85,6 +97,60 @@ def test_a_result_that_cannot_be_written_leaves_the_old_one(kept, monkeypatch):
     assert [file.name for file in folder.iterdir()] == ["result.json"]
 
 
+@pytest.fixture
+def page(tmp_path):
+    """The record of three results: one with numbers, one with a reason, one that says nothing of why."""
+    missed = Answer("Dots are smaller.", False, "It is so on 0 of 3 worlds.", {}, "Smaller on 0 of 3 worlds.")
+    held = Answer("Scores rise.", True, "By 3.", {})
+    numbers = (
+        Row("1%: CQL, final score", "1.0", "2.0"),
+        Row("1%: CQL, average score", None, "3.0"),
+        Row("5%: CQL, final score", "4.0", "5.0"),
+        Row("5%: CQL, average score", None, "6.0"),
+        Row("not run here: Pong", "dr3 paper show atari-cql-1", None),
+        Row("seeds", "5", None),
+    )
+    for result in (
+        Result("figure-1", "laptop", "does not show", "", (held, missed), note="Small stands in for large."),
+        Result("table-1", "laptop", "shows", "", (held,), numbers, note="Small stands in for large."),
+        Result("table-A.2", "laptop", "cannot be compared", "there are no data"),
+    ):
+        result.write(tmp_path / "laptop" / result.id, EXPERIMENTS[result.id])
+    write_record(tmp_path / "page.md", tmp_path, "laptop")
+    return (tmp_path / "page.md").read_text()
+
+
+def test_the_record_says_in_its_overview_what_stands_against_a_claim(page):
+    first = page.partition("\n## ")[0]
+    assert "Of 40 figures and tables 1 show what the paper claims, 1 do not, 1 cannot be compared" in first
+    assert "What shows: [table-1](#table-1)." in first
+    assert "| does not show | Smaller on 0 of 3 worlds. |" in first
+    assert "| cannot be compared | There are no data |" in first
+
+
+def test_the_record_says_everything_once(page):
+    assert page.count("It is so on 0 of 3 worlds.") == 1
+    assert page.count("Small stands in for large.") == 1
+    assert page.count("[Setting A](#setting-a)") == 2
+    section = page.partition("\n## figure-1\n")[2].partition("\n## ")[0]
+    assert section.index("**does not hold**") < section.index("- holds")  # what failed comes first
+
+
+def test_the_record_has_a_column_for_each_measure_and_no_empty_ones(page):
+    section = page.partition("\n## table-1\n")[2].partition("\n## ")[0]
+    assert "|  | final score: the paper | final score: here | average score: here |" in section
+    assert "| 5%: CQL | 4.0 | 5.0 | 6.0 |" in section
+    assert "Not run here: Pong (`dr3 paper show atari-cql-1`)." in section
+    assert "1 number of the paper alone is left out" in section
+
+
+@pytest.mark.parametrize(
+    ("id", "words"), [("table-1", "2 or 3 seeds"), ("table-F.4", "3 seeds"), ("table-F.5", "2 seeds")]
+)
+def test_a_picture_says_how_many_seeds_a_line_has(tmp_path, id, words):
+    assert seeds_of(EXPERIMENTS[id].at("laptop", Folders(tmp_path / "data", tmp_path / "runs"))) == words
+
+
 def test_maps_of_layers_say_their_scale_and_seeds(tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
@@ -102,5 +168,5 @@ def test_maps_of_layers_say_their_scale_and_seeds(tmp_path, monkeypatch):
             return LayerTest("re-initialisation", ("first", "last"), steps, shares, np.ones((1, 2)))
 
     Layers()(Measured(), tmp_path / "figure.png", "smoke scale, 2 seeds")  # ty: ignore[invalid-argument-type]
-    assert told == ["smoke scale, 2 seeds"]
+    assert told == ["smoke scale, 2 seeds; mean over seeds; blank: nothing was earned that a layer could keep"]
     assert (tmp_path / "figure.png").exists()

@@ -207,11 +207,13 @@ def majority(rule: str, word: str, found: Sequence[Comparison]) -> Answer:
         groups.setdefault(one.place.group, []).append(one)
     holds = bool(found) and all(2 * sum(one.agrees for one in of) > len(of) for of in groups.values())
     details = "; ".join(f"{one.place}: {_said(one.here)} {word} {_said(one.there)}" for one in found)
+    agree = f"on {sum(one.agrees for one in found)} of {len(found)} worlds"
     return Answer(
         rule=f"{rule}, on more than half of the worlds.",
         holds=holds,
-        sentence=f"That is so on {sum(one.agrees for one in found)} of {len(found)} worlds ({details}).",
+        sentence=f"That is so {agree} ({details}).",
         numbers={str(one.place): [_median(one.here), _median(one.there)] for one in found},
+        reason=f"{rule.partition(':')[0]} {agree}.",
     )
 
 

@@ -85,12 +85,16 @@ class Design:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came out of one check: whether it holds, in a sentence, with its numbers."""
+    """What came out of one check: whether it holds, in a sentence, with its numbers.
+
+    `reason` says in a few words why it does not hold, for an overview.
+    """
 
     rule: str
     holds: bool
     sentence: str
     numbers: Mapping[str, Any]
+    reason: str = ""
 
 
 @dataclass(frozen=True)

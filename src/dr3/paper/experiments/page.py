@@ -64,7 +64,7 @@ def _numbers(result: Result) -> Html:
     rows = [
         tag("tr", tag("td", row.what), tag("td", row.paper or ""), tag("td", row.ours or "")) for row in result.rows
     ]
-    return join([tag("h2", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows))])
+    return join([tag("h2", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows), class_="numbers")])
 
 
 def _making(result: Result) -> Html:

@@ -1,7 +1,11 @@
-"""Pictures like the paper's: curves by world, scores over training, intervals, layers by checkpoints."""
+"""Pictures like the paper's: curves by world, scores over training, intervals, layers by checkpoints.
+
+Each adds to the caption that it is given what its own lines, bars or colours mean.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +16,8 @@ import numpy as np
 from dr3.errors import UserError
 from dr3.paper.experiments.checks import WORDS
 from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place
-from dr3.paper.experiments.score_checks import STATISTICS, compared
+from dr3.paper.experiments.score_checks import STATISTICS, compared, words
+from dr3.reports import style
 from dr3.reports.curves import Panel, draw
 from dr3.stats import iqm
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDEST = 6  # panels side by side
+LINES = "thick: median over seeds, thin: each seed"
+BARS = "bars: 95 % stratified bootstrap intervals"
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,7 @@ class Curves:
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         places = evidence.places()
         panels = [self._panel(evidence, metric, place) for metric in self.metrics for place in places]
-        draw(panels, path, caption=caption, columns=min(len(places), WIDEST))
+        draw(panels, path, caption=f"{caption}; {LINES}", columns=min(len(places), WIDEST))
 
     def _panel(self, evidence: Evidence, metric: str, place: Place) -> Panel:
         lines = {
@@ -55,7 +62,7 @@ class Overall:
             for labels in self.rows
             for group in evidence.groups
         ]
-        draw(panels, path, caption=caption, columns=len(evidence.groups))
+        draw(panels, path, caption=f"{caption}; {LINES}", columns=len(evidence.groups))
 
     def _lines(self, evidence: Evidence, labels: Sequence[str], group: str) -> dict:
         lines = {}
@@ -83,7 +90,8 @@ class Intervals:
             }
             for label in evidence.labels
         }
-        _save(interval_plot(found), path, caption)
+        score = f"{self.statistic} of the {words(evidence.reached(self.measure), 'normalised score')}"
+        _save(interval_plot(found, score=textwrap.fill(score, 28)), path, f"{caption}; {BARS}")
 
 
 @dataclass(frozen=True)
@@ -97,12 +105,17 @@ class Probability:
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         from dr3.reports.figures import improvement_plot
 
-        _save(improvement_plot([compared(evidence, self.label, self.over, self.measure)]), path, caption)
+        score = words(evidence.reached(self.measure), "normalised score")
+        picture = improvement_plot([compared(evidence, self.label, self.over, self.measure)])
+        _save(picture, path, f"{caption}; by the {score}; {BARS}")
 
 
 @dataclass(frozen=True)
 class Layers:
-    """What is left of the return with a layer re-initialised: layers by checkpoints, a map for each label and world."""
+    """What is left of the return with a layer re-initialised: layers by checkpoints.
+
+    A map for each label and world: a row for each world.
+    """
 
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         import dataclasses
@@ -115,9 +128,17 @@ class Layers:
             raise UserError("The maps of layers need networks with the same layers.")
         shares = np.concatenate([test.returns for test in tests])
         together = dataclasses.replace(tests[0], returns=shares, unmodified=np.ones((len(shares), shares.shape[-1])))
-        draw_layers(together, [f"{label}: {place}" for label, place in arms], path, caption=caption)
+        draw_layers(
+            together,
+            [f"{label}: {place}" for label, place in arms],
+            path,
+            caption=f"{caption}; mean over seeds; blank: nothing was earned that a layer could keep",
+            columns=len(evidence.labels),
+        )
 
 
 def _save(figure: Figure, path: Path, caption: str) -> None:
-    figure.supxlabel(caption, fontsize=8, color="#555555")
+    """With the caption below; the picture grows by its lines."""
+    style.caption(figure, caption)
+    figure.set_figheight(figure.get_figheight() + 0.15 * (1 + figure.get_supxlabel().count("\n")))
     figure.savefig(path, dpi=150)

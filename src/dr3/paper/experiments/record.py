@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from string import ascii_uppercase
 
 from dr3.errors import UserError
 from dr3.files import write_text
 from dr3.paper.experiments.catalogue import EXPERIMENTS
-from dr3.paper.experiments.declaration import Experiment, Scale
-from dr3.paper.experiments.result import Result
+from dr3.paper.experiments.declaration import Experiment, Row, Scale
+from dr3.paper.experiments.result import Result, reasons
 
 PICTURES = Path("images") / "reproduction"  # beside the page
 
@@ -36,58 +38,125 @@ def write_record(file: Path, out: Path, scale: Scale) -> dict[str, Result]:
 
 
 def _copy_small(picture: Path, copy: Path) -> None:
-    """In 32 colours, a fraction of the bytes: forty pictures lie beside the page, and lines need no more."""
+    """In 256 colours, a fraction of the bytes: forty pictures lie beside the page.
+
+    Not fewer: with 32 the thin lines of two seeds, blue and green, became one colour.
+    """
     from PIL import Image
 
     with Image.open(picture) as image:
-        image.convert("RGB").quantize(32).save(copy, optimize=True)
+        image.convert("RGB").quantize(256).save(copy, optimize=True)
 
 
 def _lines(results: dict[str, Result], scale: Scale) -> list[str]:
-    counts = Counter(result.verdict for result in results.values())
+    """An overview, what is the same for many, and then a section for each."""
+    by_verdict: dict[str, list[str]] = {}
+    for experiment in EXPERIMENTS.values():
+        result = results.get(experiment.id)
+        by_verdict.setdefault("not run" if result is None else result.verdict, []).append(experiment.id)
+    settings = _shared_notes(results)
     lines = [
         "# The reproduction record",
         "",
         f"Written by `dr3 reproduce --scale {scale} --record docs/reproduction.md` from what "
-        f"`dr3 reproduce --all --scale {scale}` left behind; how to read it is in [reproduce.md](reproduce.md).",
+        f"`dr3 reproduce --all --scale {scale}` left behind. What it says and why, in short, is in "
+        "[reproduce.md](reproduce.md), with the rules behind the verdicts.",
         "",
-        f"Of {len(EXPERIMENTS)} figures and tables {counts['shows']} show what the paper claims, "
-        f"{counts['does not show']} do not, {counts['cannot be compared']} cannot be compared, and "
-        f"{len(EXPERIMENTS) - len(results)} were not run. Times add up all runs behind a verdict, also those that "
-        "others share.",
-        "",
-        "| | claim | verdict | time |",
-        "|---|---|---|---|",
+        f"Of {len(EXPERIMENTS)} figures and tables {len(by_verdict.get('shows', []))} show what the paper claims, "
+        f"{len(by_verdict.get('does not show', []))} do not, {len(by_verdict.get('cannot be compared', []))} cannot be "
+        f"compared, and {len(by_verdict.get('not run', []))} were not run. Numbers in brackets are 95 % intervals of "
+        "scores, and the smallest and largest seed of all else. Times add up all runs behind a verdict, also those "
+        "that others share.",
     ]
+    if "shows" in by_verdict:
+        lines += ["", f"What shows: {', '.join(_link(id) for id in by_verdict['shows'])}."]
+    lines += ["", "| | the paper's claim | verdict | what stands against it |", "|---|---|---|---|"]
     for experiment in EXPERIMENTS.values():
         result = results.get(experiment.id)
-        verdict, time = ("not run", "") if result is None else (result.verdict, _time(result.seconds))
-        anchor = experiment.id.lower().replace(".", "")
-        lines.append(f"| [{experiment.id}](#{anchor}) | {_cell(experiment.claim)} | {verdict} | {time} |")
+        verdict, why = ("not run", "") if result is None else (result.verdict, _why(result))
+        verdict = f"**{verdict}**" if verdict == "shows" else verdict
+        lines.append(f"| {_link(experiment.id)} | {_cell(experiment.claim)} | {verdict} | {_cell(why)} |")
+    for note, letter in settings.items():
+        lines += ["", f"## Setting {letter}", "", note]
     for experiment in EXPERIMENTS.values():
-        lines += _section(experiment, results.get(experiment.id))
+        lines += _section(experiment, results.get(experiment.id), settings)
     return lines
 
 
-def _section(experiment: Experiment, result: Result | None) -> list[str]:
+def _shared_notes(results: dict[str, Result]) -> dict[str, str]:
+    """What stands in for what, where several say the same: {note: letter}."""
+    counts = Counter(result.note for result in results.values() if result.note)
+    shared = [note for note, count in counts.items() if count > 1]
+    return dict(zip(shared, ascii_uppercase, strict=False))
+
+
+def _section(experiment: Experiment, result: Result | None, settings: dict[str, str]) -> list[str]:
     lines = ["", f"## {experiment.id}", "", f"**{experiment.title}** (`{experiment.label}`)", ""]
-    lines += [f"The paper: {experiment.claim} {_sentence(experiment.printed)}", ""]
+    lines += [f"The paper: {experiment.claim} {_sentence(experiment.printed)}"]
     if result is None:
-        return [*lines, f"Not run: `dr3 reproduce {experiment.id}`."]
-    lines += [f"**{result.verdict}**" + (f": {_sentence(result.why)}" if result.why else "."), ""]
-    lines += [f"- {'holds' if one.holds else '**does not hold**'}: {one.rule} {one.sentence}" for one in result.answers]
-    if result.rows:
-        lines += ["", "| | the paper | here |", "|---|---|---|"]
-        lines += [f"| {_cell(row.what)} | {_cell(row.paper or '')} | {_cell(row.ours or '')} |" for row in result.rows]
+        return [*lines, "", f"Not run: `dr3 reproduce {experiment.id}`."]
+    why = _why(result) if not result.answers else ""  # else the checks below say it
+    lines += ["", f"**{result.verdict}**" + (f": {_sentence(why)}" if why else ".")]
     if result.picture is not None:
         lines += ["", f"![{experiment.title}]({PICTURES.as_posix()}/{experiment.id}.png)"]
+    if result.answers:
+        checks = sorted(result.answers, key=lambda one: one.holds)
+        lines += [
+            "",
+            *(f"- {'holds' if one.holds else '**does not hold**'}: {one.rule} {one.sentence}" for one in checks),
+        ]
+    lines += _numbers(result.rows)
     sizes = ", ".join(f"{count:,} {what}" for what, count in result.sizes.items() if count)
-    lines += [
-        "",
-        " ".join(filter(None, [result.note, f"`{result.command}`: {_time(result.seconds)}"]))
-        + (f" ({sizes})." if sizes else "."),
-    ]
+    made = f"`{result.command}`: {_time(result.seconds)}" + (f" ({sizes})." if sizes else ".")
+    note = result.note
+    if note in settings:
+        note = f"[Setting {settings[note]}](#setting-{settings[note].lower()})."
+    return [*lines, "", " ".join(filter(None, [note, made]))]
+
+
+def _why(result: Result) -> str:
+    """What stands against the claim: the checks that failed, in a few words, or why there was nothing to check."""
+    if result.verdict == "does not show":
+        return reasons(result.answers)
+    return result.why[:1].upper() + result.why[1:]
+
+
+def _numbers(rows: Sequence[Row]) -> list[str]:
+    """Ours beside the paper's; where each of some has each of some measures, a column for each measure."""
+    ours = [row for row in rows if row.ours is not None]
+    absent = [row for row in rows if row.ours is None]
+    lines = []
+    if ours:
+        parts = [row.what.partition(", ")[::2] for row in ours]
+        heads, measures = (list(dict.fromkeys(side)) for side in zip(*parts, strict=True))
+        if len(heads) * len(measures) != len(ours):
+            parts = [(row.what, "") for row in ours]
+            heads, measures = [row.what for row in ours], [""]
+        found = dict(zip(parts, ours, strict=True))
+        sides = [
+            (measure, side)
+            for measure in measures
+            for side in ("paper", "ours")
+            if any(getattr(found[head, measure], side) is not None for head in heads)
+        ]
+        several = len(measures) > 1
+        names = {"paper": "the paper", "ours": "here"}
+        columns = [_cell(f"{measure}: {names[side]}" if several else names[side]) for measure, side in sides]
+        lines += ["", f"| {'' if several else _cell(measures[0])} | {' | '.join(columns)} |"]
+        lines += ["|---|" + "---|" * len(columns)]
+        for head in heads:
+            cells = [_cell(getattr(found[head, measure], side) or "") for measure, side in sides]
+            lines.append(f"| {_cell(head)} | {' | '.join(cells)} |")
+    told = [row for row in absent if row.what.startswith("not run here")]
+    lines += [line for row in told for line in ("", f"{row.what[0].upper()}{row.what[1:]} (`{row.paper}`).")]
+    if left := len(absent) - len(told):
+        words = "1 number of the paper alone is" if left == 1 else f"{left} numbers of the paper alone are"
+        lines += ["", f"{words} left out: the HTML report has them."]
     return lines
+
+
+def _link(id: str) -> str:
+    return f"[{id}](#{id.lower().replace('.', '')})"
 
 
 def _sentence(words: str) -> str:

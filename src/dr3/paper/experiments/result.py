@@ -61,4 +61,9 @@ def judge(answers: Sequence[Answer], scale: Scale, *, trained: bool) -> tuple[Ve
     failed = [answer for answer in answers if not answer.holds]
     if not failed:
         return "shows", ""
-    return "does not show", " ".join(f"Not fulfilled: {answer.rule} {answer.sentence}" for answer in failed)
+    return "does not show", reasons(failed)
+
+
+def reasons(answers: Sequence[Answer]) -> str:
+    """Why checks failed, in a few words for each. A result from before reasons were kept has its rules alone."""
+    return " ".join(one.reason or f"Not fulfilled: {one.rule}" for one in answers if not one.holds)

@@ -74,6 +74,12 @@ def reproduce(
     return results
 
 
+def seeds_of(design: Design) -> str:
+    """How many seeds a line has: `3 seeds`, or `2 or 3 seeds` where worlds or data sets differ."""
+    counts = sorted({len({seed for task in arm.tasks for seed in task.seeds}) for arm in design.arms})
+    return f"{' or '.join(map(str, counts))} seed{'' if counts == [1] else 's'}"
+
+
 def conclude(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome) -> Result:
     """The verdict on one experiment whose runs are there, and its folder."""
     began, folder = time.monotonic(), plan.folder(experiment)
@@ -109,9 +115,8 @@ def _judged(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome
     verdict, why = judge(answers, plan.scale, trained=bool(design.arms))
     rows = () if experiment.numbers is None else tuple(experiment.numbers(evidence))
     if experiment.picture is not None:
-        seeds = len({seed for task in design.tasks for seed in task.seeds})
         # What stands in for what is on the page beside it: too long for a line under a picture.
-        experiment.picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds} seeds")
+        experiment.picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds_of(design)}")
     return Result(
         experiment.id, plan.scale, verdict, why, answers, rows, picture=PICTURE if experiment.picture else None
     )

@@ -30,6 +30,8 @@ class Gain:
             bool(gains) and all(gain.lower > 0 for gain in gains.values()),
             _sentence(evidence, self.label, self.over, self.measure, gains, self.statistic),
             {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
+            f"No clear gain of {self.label} over {self.over}, {words(evidence.reached(self.measure))}: "
+            f"{_by_group({group: gain for group, gain in gains.items() if gain.lower <= 0})}.",
         )
 
 
@@ -49,6 +51,8 @@ class NotWorse:
             bool(gains) and all(gain.upper >= 0 for gain in gains.values()),
             _sentence(evidence, self.label, self.than, self.measure, gains),
             {group: [gain.estimate, gain.lower, gain.upper] for group, gain in gains.items()},
+            f"A loss of {self.label} against {self.than}, {words(evidence.reached(self.measure))}: "
+            f"{_by_group({group: gain for group, gain in gains.items() if gain.upper < 0})}.",
         )
 
 
@@ -75,6 +79,8 @@ class Declines:
             bool(drops) and all(drop.lower > 0 for drop in drops.values()),
             f"{self.label} drops by {'; '.join(parts)}.",
             {group: [drop.estimate, drop.lower, drop.upper] for group, drop in drops.items()},
+            f"No clear drop of {self.label} from its peak: "
+            f"{_by_group({group: drop for group, drop in drops.items() if drop.lower <= 0})}.",
         )
 
 
@@ -96,6 +102,8 @@ class Improves:
             f"A run of {self.label} beats one of {self.over} with probability {chance.estimate:.2f} "
             f"({chance.lower:.2f}, {chance.upper:.2f}), by {words(evidence.reached(self.measure))}.",
             {"probability": [chance.estimate, chance.lower, chance.upper]},
+            f"Probability that a run of {self.label} beats one of {self.over}: {chance.estimate:.2f} "
+            f"({chance.lower:.2f}, {chance.upper:.2f}).",
         )
 
 
@@ -144,6 +152,10 @@ def _sentence(
         here, there = (evidence.aggregate(one, group, measure, STATISTICS[statistic]) for one in (label, over))
         parts.append(f"{_of(group)}{label} {here}, {over} {there}, difference {gain}")
     return f"{statistic} of the {words(evidence.reached(measure))}: {'; '.join(parts)}."
+
+
+def _by_group(found: dict[str, Interval]) -> str:
+    return ", ".join(f"{one} on {group}" if group else str(one) for group, one in found.items())
 
 
 def _of(group: str) -> str:

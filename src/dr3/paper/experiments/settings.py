@@ -63,6 +63,7 @@ def _agents_have_them(evidence: Evidence) -> Answer:
         if wrong
         else f"All {len(AGENT)} settings of the agent are those of DQN, REM and CQL here.",
         {"different": wrong},
+        f"{len(wrong)} settings differ.",
     )
 
 
@@ -92,6 +93,7 @@ def _medians_follow(evidence: Evidence) -> Answer:
         )
         + ".",
         {"follow": len(checks) - len(wrong), "of": len(checks)},
+        f"Of the {len(checks)} medians of table F.3, {len(checks) - len(wrong)} follow from the tables by game.",
     )
 
 
@@ -107,6 +109,7 @@ def _ends_of_the_scale(evidence: Evidence) -> Answer:
         not wrong,
         f"That is so for {len(found.rows) - len(wrong)} of {len(found.rows)} games.",
         {"different": wrong},
+        f"{len(wrong)} games have other ends of their scale.",
     )
 
 
@@ -134,7 +137,7 @@ NORMALISERS = Experiment(
     label="tab:random_dqn_scores",
     title="Returns that count as 0 and as 100",
     claim="No claim: the random agent scores 0 and the average DQN replay 100; the normalised scores follow.",
-    printed="See the numbers.",
+    printed="34 returns: `dr3 paper show atari-normalisers`.",
     checks=(_ends_of_the_scale, _medians_follow),
     numbers=_normalisers,
 )

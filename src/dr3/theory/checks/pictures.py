@@ -69,7 +69,8 @@ def _watch(figure: Any, rows: list[dict[str, Any]]) -> None:
     measured = np.array([row["sgd"]["measured"] for row in rows])
     predicted = np.array([row["sgd"]["predicted"] for row in rows])
     errors = np.array([row["td_error"] for row in rows])
-    reach = [0.5 * np.abs(measured).min(), 2 * np.abs(measured).max()]
+    sizes = np.abs(measured[measured != 0])  # a logarithmic axis has no place for nothing
+    reach = [0.5 * sizes.min(), 2 * sizes.max()]
     dots = noise.scatter(
         np.abs(predicted),
         np.abs(measured),
@@ -84,7 +85,7 @@ def _watch(figure: Any, rows: list[dict[str, Any]]) -> None:
         yscale="log",
         xlabel="|predicted|",
         ylabel="|measured|",
-        title="What noise adds to ∇Q·∇Q' per step",
+        title="What noise adds to ∇Q·∇Q' per step\n(red ring: the sign is wrong)",
     )
     figure.colorbar(dots, ax=noise, label="log10 of TD error")
     happened.set(xlabel="training step + 30", title="What happens")
