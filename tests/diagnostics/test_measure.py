@@ -111,6 +111,29 @@ def test_products_over_all_parameters_are_those_of_explicit_gradients(logged):
     np.testing.assert_allclose(found.cross, there @ here.T, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("shape", "hidden"),
+    [((4,), (512, 4)), ((5, 5, 32), (4,)), ((10, 10, 4), (4,))],
+    ids=["wide", "winograd", "minatar"],
+)
+def test_products_of_networks_that_cannot_be_differentiated_forwards(logged, shape, hidden):
+    """Rows of 512 or 1024 floats, and 32 channels: on a CPU such products and convolutions have their own gradient."""
+    seen = np.random.default_rng(0).integers(0, 2, (2, 3, *shape)).astype(np.float32)
+    data = dataclasses.replace(logged.rows(slice(3)), observations=seen[0], next_observations=seen[1])
+    method = SARSA(hidden=hidden, discount=0.5)
+    critic = method.critic(method.init(_spec(data), jax.random.key(0)))
+    found = parameter_grams(method, critic, data)
+
+    def row(observation, action):
+        gradient = jax.grad(lambda critic: method.values(critic, observation[None], action[None])[0])(critic)
+        return np.concatenate([np.asarray(leaf).ravel() for leaf in jax.tree.leaves(gradient)])
+
+    here = np.stack([row(*pair) for pair in zip(data.observations, data.actions, strict=True)])
+    there = np.stack([row(*pair) for pair in zip(data.next_observations, data.next_actions, strict=True)])
+    np.testing.assert_allclose(found.same, here @ here.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found.cross, there @ here.T, rtol=1e-4, atol=1e-5)
+
+
 def test_a_probe_is_fixed(logged):
     assert probe_of(logged, 48) is logged
     few = probe_of(logged, 5)
