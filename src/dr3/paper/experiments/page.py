@@ -28,8 +28,8 @@ def _head(experiment: Experiment, result: Result) -> Html:
         [
             tag("h1", f"{experiment.id}: {experiment.title}"),
             tag("p", tag("strong", f"{result.verdict}. "), result.why),
-            tag("p", "The paper's claim: ", experiment.claim),
-            tag("p", "What it prints: ", experiment.printed, class_="soft"),
+            tag("p", "The paper: ", experiment.claim),
+            tag("p", "What it prints: ", *_words(experiment.printed), class_="soft"),
         ]
     )
 
@@ -37,7 +37,7 @@ def _head(experiment: Experiment, result: Result) -> Html:
 def _checks(result: Result) -> Html:
     items = [
         tag("li", tag("strong", "holds" if one.holds else "does not hold"), f": {one.rule} ", tag("br"), one.sentence)
-        for one in result.answers
+        for one in sorted(result.answers, key=lambda one: one.holds)  # what fails first
     ]
     return join([tag("h2", "What was checked"), tag("ul", *items) if items else tag("p", "Nothing.")])
 
@@ -60,15 +60,23 @@ def _picture(experiment: Experiment, result: Result, folder: Path) -> Html:
 def _numbers(result: Result) -> Html:
     if not result.rows:
         return Html("")
-    head = tag("tr", tag("th", ""), tag("th", "the paper"), tag("th", "here"))
+    columns = {"the paper": [row.paper for row in result.rows], "here": [row.ours for row in result.rows]}
+    columns = {name: values for name, values in columns.items() if any(values)}
+    head = tag("tr", tag("th", ""), *(tag("th", name, scope="col") for name in columns))
     rows = [
-        tag("tr", tag("td", row.what), tag("td", row.paper or ""), tag("td", row.ours or "")) for row in result.rows
+        # On a narrow screen a row becomes a list of its cells, named by their labels.
+        tag(
+            "tr",
+            tag("th", tag("span", row.what), scope="row"),
+            *(tag("td", tag("span", cell or ""), data_label=name) for name, cell in zip(columns, cells, strict=True)),
+        )
+        for row, *cells in zip(result.rows, *columns.values(), strict=True)
     ]
     return join([tag("h2", "Numbers"), tag("table", tag("thead", head), tag("tbody", *rows), class_="numbers")])
 
 
 def _making(result: Result) -> Html:
-    sizes = ", ".join(f"{count:,} {what}" for what, count in result.sizes.items())
+    sizes = ", ".join(f"{count:,} {what}" for what, count in result.sizes.items() if count) or "nothing to train"
     return join(
         [
             tag("h2", "How it was made"),
@@ -77,3 +85,8 @@ def _making(result: Result) -> Html:
             tag("p", result.note) if result.note else None,
         ]
     )
+
+
+def _words(text: str) -> list[Html | str]:
+    """With what stands between backquotes as code."""
+    return [tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))]
