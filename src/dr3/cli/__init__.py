@@ -6,9 +6,11 @@ not wait for JAX.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module, metadata
+from io import TextIOWrapper
 from pathlib import Path
 
 COMMANDS = {
@@ -40,6 +42,9 @@ examples:
 
 def main() -> None:
     """The `dr3` command. A user's mistake is one sentence and exit code 2; a stop by Ctrl-C is exit code 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that knows no γ gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     try:
         code = invoke(sys.argv[1:])
     except KeyboardInterrupt:
@@ -62,6 +67,10 @@ def invoke(arguments: list[str]) -> int:
         raise
     except OSError as error:  # what no check has foreseen: a disk that is full, a file that may not be read
         sentence = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "Out of memory" not in str(error):  # as XLA says it
+            raise
+        sentence = "The memory is too small for this; ask for a smaller batch, network, population or part of the data."
     print(f"dr3: {sentence}", file=sys.stderr)
     return 2
 
@@ -96,6 +105,11 @@ def _help() -> str:
 
 def _keep_compiled_programs() -> None:
     """XLA's persistent compilation cache, in the user's cache folder unless JAX's own variable names another."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    with contextlib.suppress(OSError, RuntimeError):  # nothing is kept where there is no home or nothing may be written
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
+        cache.mkdir(parents=True, exist_ok=True)
+        if os.access(cache, os.W_OK):
+            os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
