@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from dr3.cli import COMMANDS, invoke
+from dr3.cli import COMMANDS, invoke, main
 
 HEAVY = {"jax", "jaxlib", "equinox", "optax", "orbax", "numpy", "scipy", "matplotlib", "gymnasium", "tyro", "rich"}
 
@@ -63,6 +63,21 @@ def test_a_reader_who_left_is_no_mistake(monkeypatch):
     monkeypatch.setattr("dr3.cli.demo.main", leave)
     with pytest.raises(BrokenPipeError):
         invoke(["demo"])
+
+
+@pytest.mark.parametrize(("seen", "code"), [(BrokenPipeError, 0), (ValueError, 1)])
+def test_a_reader_who_left_a_table_is_no_mistake_either(monkeypatch, seen, code):
+    def leave(arguments):
+        try:
+            raise seen
+        except seen:
+            raise SystemExit(1)  # noqa: B904 (as rich does)
+
+    monkeypatch.setattr("dr3.cli.demo.main", leave)
+    monkeypatch.setattr(sys, "argv", ["dr3", "demo"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == code
 
 
 def test_the_command_exits_with_its_code_and_no_traceback():

@@ -52,6 +52,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except SystemExit as left:  # rich has seen that reader leave, and ends with 1
+        code = 0 if isinstance(left.__context__, BrokenPipeError) else left.code
     raise SystemExit(code)
 
 
