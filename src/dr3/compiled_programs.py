@@ -15,10 +15,15 @@ _UNREADABLE = re.compile(r"Error reading persistent compilation cache entry for 
 
 def keep_compiled_programs() -> None:
     """In the user's cache folder, unless JAX's own variable names another. To be called before JAX is loaded."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
     replace_torn_programs()
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    with suppress(OSError, RuntimeError):  # nothing is kept where there is no home or nothing may be written
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dr3" / "xla"
+        cache.mkdir(parents=True, exist_ok=True)
+        if os.access(cache, os.W_OK):
+            os.environ["JAX_COMPILATION_CACHE_DIR"] = str(cache)
 
 
 def replace_torn_programs() -> None:

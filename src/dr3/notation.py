@@ -90,7 +90,10 @@ def count(text: str) -> int:
 
 
 def _finite(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
     if not math.isfinite(number):
         raise ValueError(f"{text} is not finite")
     return number

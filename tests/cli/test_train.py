@@ -103,6 +103,14 @@ def test_every_hyperparameter_is_a_flag(asked, file):
     }
 
 
+def test_every_whole_number_may_be_written_1e2(asked, file):
+    _, method, options = asked(
+        f"train dqn --data {file} --batch-size 1e2 --hidden 1e1 5 --seeds 2e0 --target-period 5_000"
+    )
+    assert (method.batch_size, method.hidden, method.target_period) == (100, (10, 5), 5000)
+    assert options["seeds"] == 2
+
+
 def test_cql_goes_by_the_actions_of_the_data(asked, dr3, file, tmp_path, logged_continuous):
     write_npz(tmp_path / "continuous.npz", logged_continuous)
     data, method, _ = asked(f"train cql --data {tmp_path / 'continuous.npz'} --sampled-actions 3")
@@ -228,6 +236,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(dr3, file, tmp_path, monkeypa
     [
         ("train dqn --data FILE --steps inf", "inf"),
         ("train dqn --data FILE --learning-rate fast", "fast"),
+        ("train dqn --data FILE --batch-size 4.5", "4.5 is not a whole number"),
+        ("train dqn --data FILE --steps few", "'few' is not a number"),
         ("train dqn --data FILE --stesp 5", "--stesp"),
         ("train dqn", "--data"),
     ],

@@ -14,6 +14,7 @@ from dr3.diagnostics.selection import PROTOCOLS, choose
 from dr3.envs import gridworld, policy_values
 from dr3.errors import UserError
 from dr3.files import write_json
+from dr3.methods import DQN, Spec
 
 
 def broken(critic):
@@ -75,6 +76,16 @@ def test_fitted_evaluation_has_no_value_for_a_critic_that_is_not_finite(runs):
     critic, data = runs.critics(60)[0], load("grid16smoothobs:size=64", discount=0.9)
     values = fqe_values([critic, broken(critic)], runs.members[0].method, data, FQE(updates=1, hidden=(4,)))
     assert np.isfinite(values).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("found", "kept"), [(9.9, True), (10.9, True), (11.1, False), (-1.1, False)])
+def test_a_value_that_no_rewards_add_up_to_is_none(logged, monkeypatch, found, kept):
+    """Rewards from 0 to 1 are worth 0 to 10 at γ = 0.9; a tenth of that more or less is a regression's error."""
+    monkeypatch.setattr(FQE, "value", lambda *_: found)
+    data = dataclasses.replace(logged, rewards=np.linspace(0, 1, 48, dtype=np.float32))
+    method = DQN(hidden=(4,), discount=0.9)
+    critic = method.critic(method.init(Spec.of(data), jax.random.key(0)))
+    assert np.isfinite(fqe_values([critic], method, data, FQE())).tolist() == [kept]
 
 
 def test_fitted_evaluation_that_diverges_has_no_value(logged):

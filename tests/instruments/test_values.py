@@ -31,6 +31,11 @@ def test_bounds_of_returns_with_a_horizon():
         return_bounds([0, 1], 1.0)
 
 
+def test_a_discount_that_is_none_is_refused():
+    with pytest.raises(UserError, match="The discount must be between 0 and 1, not 2"):
+        return_bounds([0, 1], 2)
+
+
 def test_statistics_count_what_no_policy_could_earn():
     bounds = ReturnBounds(0, 10)
     found = value_statistics([-0.4, 2, 10.4, 11, np.inf], bounds)

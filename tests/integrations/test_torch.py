@@ -57,6 +57,29 @@ def test_what_a_choice_needs_is_asked_for():
         dr3_penalty(phi, phi, bootstraps=torch.ones(2), per_action=True)
 
 
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"stop_gradient": True}, "stop_gradient must be one of 'next', None, not True"),
+        ({"reduction": "max"}, "reduction must be one of 'mean', 'sum', not 'max'"),
+        ({"bootstraps": torch.ones(1)}, r"bootstraps has the shape \(1,\), but phi has 2 rows"),
+        ({"phi_next": torch.ones(1, 3)}, r"phi has the shape \(2, 3\) and phi_next \(1, 3\); they must agree"),
+    ],
+)
+def test_what_would_be_taken_for_something_else_is_refused(changes, says):
+    from dr3.integrations.torch import dr3_penalty
+
+    with pytest.raises(UserError, match=says):
+        dr3_penalty(**{"phi": torch.ones(2, 3), "phi_next": torch.ones(2, 3), "bootstraps": torch.ones(2), **changes})
+
+
+def test_terminals_may_be_a_column():
+    from dr3.integrations.torch import dr3_penalty
+
+    phi = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert dr3_penalty(phi, phi, bootstraps=torch.tensor([[1.0], [0.0]])).item() == 2.5
+
+
 def module():
     torch.manual_seed(0)
     return torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(5, 3))

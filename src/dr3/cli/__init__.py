@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module, metadata
+from io import TextIOWrapper
 
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
@@ -39,6 +40,9 @@ examples:
 
 def main() -> None:
     """The `dr3` command. A user's mistake is one sentence and exit code 2; a stop by Ctrl-C is exit code 130."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that knows no γ gets a question mark, not a traceback
+            stream.reconfigure(errors="replace")
     try:
         code = invoke(sys.argv[1:])
     except KeyboardInterrupt:
@@ -46,6 +50,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of a pipe left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except SystemExit as left:  # rich has seen that reader leave, and ends with 1
+        code = 0 if isinstance(left.__context__, BrokenPipeError) else left.code
     raise SystemExit(code)
 
 
@@ -61,6 +67,10 @@ def invoke(arguments: list[str]) -> int:
         raise
     except OSError as error:  # what no check has foreseen: a disk that is full, a file that may not be read
         sentence = f"{error.filename}: {error.strerror}." if error.filename and error.strerror else f"{error}."
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "Out of memory" not in str(error):  # as XLA says it
+            raise
+        sentence = "The memory is too small for this; ask for a smaller batch, network, population or part of the data."
     print(f"dr3: {sentence}", file=sys.stderr)
     return 2
 

@@ -13,17 +13,28 @@ from dr3.notation import count
 
 T = TypeVar("T")
 
-# A whole number that may be written 1e6.
-Count = Annotated[
-    int,
-    tyro.constructors.PrimitiveConstructorSpec(
+
+def _whole_number(metavar: str) -> tyro.constructors.PrimitiveConstructorSpec[int]:
+    """A whole number that may be written 1e6."""
+    return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
-        metavar="N",
+        metavar=metavar,
         instance_from_str=lambda words: count(words[0]),
         is_instance=lambda value: isinstance(value, int),
         str_from_instance=lambda value: [str(value)],
-    ),
-]
+    )
+
+
+Count = Annotated[int, _whole_number("N")]
+
+_REGISTRY = tyro.constructors.ConstructorRegistry()
+
+
+@_REGISTRY.primitive_rule
+def _every_whole_number(
+    asked: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec[int] | None:
+    return _whole_number("INT") if asked.type is int else None
 
 
 def parse(what: type[T] | Any, arguments: list[str], *, prog: str, description: str) -> T:
@@ -34,6 +45,7 @@ def parse(what: type[T] | Any, arguments: list[str], *, prog: str, description: 
         prog=prog,
         description=description,
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes),
+        registry=_REGISTRY,
     )
 
 

@@ -20,12 +20,15 @@ from dr3.data.batch import Batch
 from dr3.data.frames import Observations, chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.diagnostics.answers import act
+from dr3.diagnostics.measure import bounds_of
 from dr3.hyperparameters import hyperparameters
 from dr3.methods import SARSA, ContinuousMethod, Method, Spec
 from dr3.methods.continuous import Following, Learner
 from dr3.networks import GaussianPolicy
 from dr3.training.loop import advance, begin
 from dr3.training.metrics import PROBE_SIZE
+
+OVERSHOOT = 0.1  # of the span of possible returns: a regression may miss its bounds by a little
 
 
 @hyperparameters
@@ -99,7 +102,8 @@ class FQE:
 def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) -> NDArray[np.float64]:
     """The value of each critic's policy: (critics,). Policies that act alike on the data are evaluated once.
 
-    NaN for a critic whose own values are not finite: what it would do is chance.
+    NaN for a critic whose own values are not finite: what it would do is chance. NaN too where the evaluation itself
+    ran away, as its bootstrapping may: a value that no rewards of the data add up to says nothing of the policy.
     """
     if isinstance(method, ContinuousMethod):
         data = method.prepare(data)  # the policy is judged by the rewards it was trained on
@@ -114,9 +118,18 @@ def fqe_values(critics: list[Any], method: Method, data: Transitions, fqe: FQE) 
             continue
         key = following.tobytes() + first.tobytes()
         if key not in known:
-            known[key] = fqe.value(following, starts, first, data, method.discount)
+            value = fqe.value(following, starts, first, data, method.discount)
+            known[key] = value if _possible(value, data, method.discount) else np.nan
         values.append(known[key])
     return np.array(values)
+
+
+def _possible(value: float, data: Transitions, discount: float) -> bool:
+    if discount == 1:
+        return True  # without a longest episode nothing bounds a return
+    low, high = bounds_of(data, discount)
+    slack = OVERSHOOT * (high - low)
+    return low - slack <= value <= high + slack
 
 
 def _actions(method: Method, critic: Any, observations: Observations) -> NDArray[Any]:

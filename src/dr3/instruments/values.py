@@ -26,7 +26,9 @@ def return_bounds(
     has returns up to -1, not only up to -1 / (1 - γ). `horizon` is H, the longest episode there can be; without one
     γ must be below 1. The bounds are the data's: a reward that was never logged can lie beyond them.
     """
-    if horizon is None and not discount < 1:
+    if not 0 <= discount <= 1:
+        raise UserError(f"The discount must be between 0 and 1, not {discount}.")
+    if horizon is None and discount == 1:
         raise UserError("With discount 1 returns are bounded only by an episode's length: give a horizon.")
     longest = 1 / (1 - discount) if horizon is None else sum(discount**step for step in range(horizon))
     shortest = 1.0 if ends else longest

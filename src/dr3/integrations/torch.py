@@ -38,6 +38,12 @@ def dr3_penalty(
     defaults and their numbers are those of `dr3.DR3`: `bootstraps` (n,) is 0 at terminals, and is needed unless
     `mask_terminals` is off; `same_output` (n,) says where a' = a, and is needed for `per_action`.
     """
+    if stop_gradient not in ("next", None):
+        raise UserError(f"stop_gradient must be one of 'next', None, not {stop_gradient!r}.")
+    if reduction not in ("mean", "sum"):
+        raise UserError(f"reduction must be one of 'mean', 'sum', not {reduction!r}.")
+    if phi.shape != phi_next.shape:
+        raise UserError(f"phi has the shape {tuple(phi.shape)} and phi_next {tuple(phi_next.shape)}; they must agree.")
     if stop_gradient == "next":
         phi_next = phi_next.detach()
     products = (phi * phi_next).sum(-1)
@@ -46,13 +52,20 @@ def dr3_penalty(
     if mask_terminals:
         if bootstraps is None:
             raise UserError("dr3_penalty masks terminals: give bootstraps=1 - terminals, or mask_terminals=False.")
-        products = products * bootstraps.reshape(-1)
+        products = products * _one_for_each_row("bootstraps", bootstraps, phi)
     if per_action:
         if same_output is None:
             raise UserError("dr3_penalty with per_action needs same_output: 1 where a' is a.")
-        products = products * same_output.reshape(-1)
+        products = products * _one_for_each_row("same_output", same_output, phi)
     over_batch = products.mean(-1) if reduction == "mean" else products.sum(-1)
     return over_batch.mean()
+
+
+def _one_for_each_row(name: str, values: Tensor, phi: Tensor) -> Tensor:
+    """(n,); a single value would be spread over all rows without a word."""
+    if values.numel() != phi.shape[-2]:
+        raise UserError(f"{name} has the shape {tuple(values.shape)}, but phi has {phi.shape[-2]} rows.")
+    return values.reshape(-1)
 
 
 def module_critic(
