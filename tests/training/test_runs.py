@@ -275,7 +275,10 @@ def test_settings_that_make_no_sense_are_refused(run, tmp_path, options, says):
     ("method", "says"),
     [
         (untyped.DQN(error="mae"), "error must be one of 'mse', 'huber', not 'mae'"),
-        (untyped.DQN(network="resnet"), "network must be one of 'auto', 'mlp', 'minatar', 'nature', not 'resnet'"),
+        (
+            untyped.DQN(network="resnet"),
+            "network must be one of 'auto', 'mlp', 'minatar', 'nature', 'nature-valid', not 'resnet'",
+        ),
         (untyped.TD(behavior="clone"), "behavior must be one of .*, not 'clone'"),
         ("dqn", r"A method is one such as dr3.DQN\(\), not 'dqn'"),
         (dr3.DQN, r"A method is one such as dr3.DQN\(\), not <class"),
