@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", default=".venv-peers/bin/python", help="a Python that has torch and d3rlpy")
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is asked")
-    parser.add_argument("--seconds", type=float, default=0.3, help="how long an answer should take")
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long the timed half of an answer should take")
     parser.add_argument(
         "--clock",
         choices=("wall", "cpu"),
