@@ -45,7 +45,9 @@ class Process:
 
 
 class Side:
-    """dr3 runs the members of a population itself. For a peer they are spread over one process per core."""
+    """dr3 runs the members of a population itself, each size of population in a process of its own, as a user would.
+    For a peer they are spread over one process per core.
+    """
 
     def __init__(
         self, name: str, python: str | None, script: Path, cores: Sequence[int], logs: Path, *arguments: str
@@ -53,11 +55,11 @@ class Side:
         self.name, self.cores, self.spreads = name, cores, python is not None
         self.command = [python or sys.executable, "-u", str(script), *arguments]
         self.log = logs / f"{name}.log"
-        self.processes: dict[int, list[Process]] = {}  # how many they are -> they
+        self.processes: dict[int, list[Process]] = {}  # for how many members -> they
 
     def ask(self, shape: str, work: str, members: int, times: int, clock: str = "wall") -> float:
         """Seconds until all members have done it, each `times` times; with clock "cpu", the busiest process's own."""
-        processes = self._for(min(members, len(self.cores)) if self.spreads else 1)
+        processes = self._for(members)
         for number, process in enumerate(processes):
             process.ask(shape, work, len(range(number, members, len(processes))), times)
         return max(process.answer()[clock] for process in processes)
@@ -72,11 +74,12 @@ class Side:
         for process in (process for group in self.processes.values() for process in group):
             process.process.communicate()
 
-    def _for(self, count: int) -> list[Process]:
-        if count not in self.processes:
+    def _for(self, members: int) -> list[Process]:
+        if members not in self.processes:
+            count = min(members, len(self.cores)) if self.spreads else 1
             shares = [self.cores[number::count] for number in range(count)]
-            self.processes[count] = [Process(self.command, share, self.log) for share in shares]
-        return self.processes[count]
+            self.processes[members] = [Process(self.command, share, self.log) for share in shares]
+        return self.processes[members]
 
 
 def versions(python: str | None, *packages: str) -> dict[str, str]:
