@@ -83,19 +83,9 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
     """Every bar of these shapes, with what was measured on one core and on all of them."""
 
     def over_pytorch(shape: str, work: str, members: int) -> Callable[[int], float]:
-        """Four members of PyTorch's are one after the other in one process, as ours are in one."""
-
-        def times(cores: int) -> float:
-            theirs = seconds[f"PyTorch | {cores} | {shape} | {work} | 1"]
-            ours = seconds[f"dr3 | {cores} | {shape} | {work} | {members}"]
-            return members * ratio(theirs, ours)
-
-        return times
-
-    def over_processes(shape: str, work: str) -> Callable[[int], float]:
-        """Four members of PyTorch's spread over as many processes as there are cores: the best it can do."""
         return lambda cores: ratio(
-            seconds[f"PyTorch | {cores} | {shape} | {work} | 4"], seconds[f"dr3 | {cores} | {shape} | {work} | 4"]
+            seconds[f"PyTorch | {cores} | {shape} | {work} | {members}"],
+            seconds[f"dr3 | {cores} | {shape} | {work} | {members}"],
         )
 
     def cost(shape: str, work: str, base: str = "q") -> Callable[[int], float]:
@@ -127,11 +117,8 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
     ]
     for shape, work, bar in over:
         what = f"{SHAPES[shape].title}, {NAMES[work]}, over PyTorch"
-        listed += [
-            (shape, f"{what}, 1 member", over_pytorch(shape, work, 1), "≥", bar),
-            (shape, f"{what}, 4 members", over_pytorch(shape, work, 4), "≥", bar),
-            (shape, f"{what}, 4 members, its in a process for each core", over_processes(shape, work), "≥", bar),
-        ]
+        for members in (1, 4):
+            listed.append((shape, f"{what}, {members}", over_pytorch(shape, work, members), "≥", bar))
     listed += [
         (
             "mlp",
