@@ -18,7 +18,7 @@ NAMES = {
     "q+label-noise": "Q-learning + label-noise DR3",
     "cql": "CQL",
 }
-PEERS = {"PyTorch": "PyTorch", "PyTorch fused": "with fused Adam", "d3rlpy": "d3rlpy"}
+PEERS = {"PyTorch": "PyTorch", "PyTorch tuned": "tuned", "d3rlpy": "d3rlpy"}
 SQUARE_FLOPS = 2 * 2048**3
 
 

@@ -1,4 +1,4 @@
-"""Updates with dr3, asked for by run.py: the loop that `dr3.train` runs, members as it runs them."""
+"""Updates with dr3, asked for by run.py: the loop that `dr3.train` runs, with members and threads as a command has them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
 from dr3.training.execution import Work, in_threads, one_core_each, thread_pool
 from dr3.training.loop import begin
+from dr3.training.threads import start_xla, threads_for
 from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
 REGULARIZERS = {
@@ -46,10 +47,15 @@ def table_of(shape: Shape) -> Batch:
 
 
 def build(shape: Shape | Control, work: str, members: int) -> Run:
+    method, spec = (control_method(shape), control_spec(shape)) if isinstance(shape, Control) else discrete(shape, work)
+    start_xla(threads_for(members, method, spec, shape.rows))  # a process is asked about one network and population
     if work.startswith("matmul"):
         return matmuls(shape, work)
-    if isinstance(shape, Control):
-        return updates(control_method(shape), control_table(shape), control_spec(shape), work, members)
+    table = control_table(shape) if isinstance(shape, Control) else table_of(shape)
+    return updates(method, table, spec, work, members)
+
+
+def discrete(shape: Shape, work: str) -> tuple[DQN, Spec]:
     kind = CQL if work == "cql" else DQN
     method = kind(
         discount=DISCOUNT,
@@ -59,7 +65,7 @@ def build(shape: Shape | Control, work: str, members: int) -> Run:
         target_period=TARGET_PERIOD,
         network=shape.network,
     )
-    return updates(method, table_of(shape), Spec(shape.observation, DiscreteActions(ACTIONS)), work, members)
+    return method, Spec(shape.observation, DiscreteActions(ACTIONS))
 
 
 def control_method(shape: Control) -> SAC:

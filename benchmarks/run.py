@@ -21,7 +21,7 @@ from rich.progress import track
 
 from judge import bars, control_speeds, speeds
 from shapes import CONTROL, SHAPES, WITH_DR3
-from sides import Side, versions
+from sides import KEEPS_MEMORY, Side, versions
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -39,7 +39,7 @@ def questions(side: str) -> list[tuple[str, str, int]]:
         return [*((shape, "q", members) for shape in shapes for members in MEMBERS), *DISCRETE_CQL]
     both = [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
     both += [(shape, "q+dr3", members) for shape in WITH_DR3 for members in MEMBERS]
-    if side in ("PyTorch", "PyTorch fused"):
+    if side in ("PyTorch", "PyTorch tuned"):
         return both
     peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
@@ -50,8 +50,10 @@ def questions(side: str) -> list[tuple[str, str, int]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer", default=".venv-peers/bin/python", help="a Python that has torch and d3rlpy")
-    parser.add_argument("--rounds", type=int, default=5, help="how often everything is asked")
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long the timed half of an answer should take")
+    parser.add_argument("--rounds", type=int, default=3, help="how often everything is asked")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="how long an answer should take: a chunk of dr3.train is a second"
+    )
     parser.add_argument(
         "--clock",
         choices=("wall", "cpu"),
@@ -75,7 +77,15 @@ def main() -> None:
         sides = [
             Side("dr3", None, HERE / "ours.py", cores, RESULTS),
             Side("PyTorch", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS),
-            Side("PyTorch fused", arguments.peer, HERE / "peers" / "pytorch.py", cores, RESULTS, "fused"),
+            Side(
+                "PyTorch tuned",
+                arguments.peer,
+                HERE / "peers" / "pytorch.py",
+                cores,
+                RESULTS,
+                "fused",
+                settings=KEEPS_MEMORY,
+            ),
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
             Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]

@@ -6,19 +6,22 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).parent
 FEWEST = 8  # a call has a cost of its own; fewer updates would measure that
 
+# glibc then keeps large blocks that are freed, in the place of giving them back to the system and taking them again.
+KEEPS_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(2**32), "MALLOC_TRIM_THRESHOLD_": str(2**34)}
+
 
 class Process:
     """One process on some cores, with as many threads as it has cores."""
 
-    def __init__(self, command: Sequence[str], cores: Sequence[int], log: Path) -> None:
+    def __init__(self, command: Sequence[str], cores: Sequence[int], log: Path, settings: Mapping[str, str]) -> None:
         path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(len(cores))}
+        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(len(cores)), **settings}
         with log.open("a") as stderr:
             self.process = subprocess.Popen(
                 command,
@@ -45,21 +48,28 @@ class Process:
 
 
 class Side:
-    """dr3 runs the members of a population itself, each size of population in a process of its own, as a user would.
-    For a peer they are spread over one process per core.
+    """dr3 runs the members of a population itself, each network and size of population in a process of its own, as
+    `dr3 train` does. For a peer members are spread over one process per core.
     """
 
     def __init__(
-        self, name: str, python: str | None, script: Path, cores: Sequence[int], logs: Path, *arguments: str
+        self,
+        name: str,
+        python: str | None,
+        script: Path,
+        cores: Sequence[int],
+        logs: Path,
+        *arguments: str,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self.name, self.cores, self.spreads = name, cores, python is not None
+        self.name, self.cores, self.spreads, self.settings = name, cores, python is not None, settings or {}
         self.command = [python or sys.executable, "-u", str(script), *arguments]
         self.log = logs / f"{name}.log"
-        self.processes: dict[int, list[Process]] = {}  # for how many members -> they
+        self.processes: dict[tuple[str, int], list[Process]] = {}  # for which network and how many members -> they
 
     def ask(self, shape: str, work: str, members: int, times: int, clock: str = "wall") -> float:
         """Seconds until all members have done it, each `times` times; with clock "cpu", the busiest process's own."""
-        processes = self._for(members)
+        processes = self._for(shape, members)
         for number, process in enumerate(processes):
             process.ask(shape, work, len(range(number, members, len(processes))), times)
         return max(process.answer()[clock] for process in processes)
@@ -74,12 +84,13 @@ class Side:
         for process in (process for group in self.processes.values() for process in group):
             process.process.communicate()
 
-    def _for(self, members: int) -> list[Process]:
-        if members not in self.processes:
+    def _for(self, shape: str, members: int) -> list[Process]:
+        key = (shape, members)
+        if key not in self.processes:
             count = min(members, len(self.cores)) if self.spreads else 1
             shares = [self.cores[number::count] for number in range(count)]
-            self.processes[members] = [Process(self.command, share, self.log) for share in shares]
-        return self.processes[members]
+            self.processes[key] = [Process(self.command, share, self.log, self.settings) for share in shares]
+        return self.processes[key]
 
 
 def versions(python: str | None, *packages: str) -> dict[str, str]:

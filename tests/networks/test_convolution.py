@@ -49,6 +49,13 @@ def test_space_to_depth_reads_a_block_row_by_row():
     np.testing.assert_array_equal(space_to_depth(image, 2)[0, 0], [[0, 1, 4, 5], [2, 3, 6, 7]])
 
 
+def test_four_frames_of_bytes_move_as_words_in_the_same_order():
+    frames = jnp.asarray(np.random.default_rng(0).integers(0, 256, (2, 8, 12, 4)), jnp.uint8)
+    moved = space_to_depth(frames, 4)
+    assert moved.dtype == jnp.uint8
+    np.testing.assert_array_equal(moved, space_to_depth(frames.astype(jnp.int32), 4))
+
+
 @pytest.mark.parametrize(("image", "kernel", "outputs", "stride", "padding"), CASES)
 def test_all_ways_equal_xla_in_value_and_gradient(image, kernel, outputs, stride, padding):
     rng = np.random.default_rng(0)

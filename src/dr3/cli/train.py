@@ -95,8 +95,10 @@ def parse_with_method(command: str, run: type[Run], arguments: list[str], exampl
 
 def train_as_told(run: Run, method: Any) -> Any:
     """Train what the flags say; the run."""
+    from dr3.methods import Spec
     from dr3.regularizers.parse import parse_regularizer
     from dr3.training import train
+    from dr3.training.threads import start_xla, threads_for
 
     cloning = getattr(method, "warm_start", 0) + getattr(method, "behavior_steps", 0)
     if cloning and cloning >= run.steps and run.init_from is None:
@@ -105,8 +107,10 @@ def train_as_told(run: Run, method: Any) -> Any:
             "nothing else: give more, or a shorter --warm-start or --behavior-steps.",
             file=sys.stderr,
         )
+    data = table_of(run.data, method.discount)
+    start_xla(threads_for(run.seeds * len(run.regularizer), method, Spec.of(data), len(data)))
     return train(
-        table_of(run.data, method.discount),
+        data,
         method,
         regularizer=[parse_regularizer(word) for word in run.regularizer],
         steps=run.steps,
