@@ -1,4 +1,4 @@
-"""Updates with dr3, asked for by run.py: the loop that `dr3.train` runs, with members and threads as a command has them."""
+"""Updates with dr3, asked for by run.py: the loop that `dr3.train` runs, members and threads as a command has them."""
 
 from __future__ import annotations
 
