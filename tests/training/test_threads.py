@@ -41,8 +41,9 @@ print(names.count("tf_XLAEigen"), os.environ.get("NPROC"))
         (1, DQN(hidden=(64, 64), batch_size=0), VECTOR, 256, 1),
         (1, DQN(hidden=(64, 64), batch_size=0), VECTOR, 10_000, 4),
         (1, SAC(), Spec((17,), ContinuousActions(6)), 1000, 4),
-        # What cannot be trained at all is refused later, and needs a thread until then.
+        # What cannot be trained at all is refused later, and needs threads until then.
         (0, DQN(hidden=(64, 64), batch_size=32), VECTOR, 1000, 1),
+        (1, SAC(hidden=(8,), batch_size=8), VECTOR, 1000, 4),
     ],
 )
 def test_small_updates_have_a_thread_for_each_member_and_others_all_cores(
