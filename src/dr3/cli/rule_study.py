@@ -22,9 +22,30 @@ RULES = ("last", "td-error", "fqe", "coadaptation", "healthy", "q", "srank")
 
 def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     """Print how every rule and every sign did, and give everything that was measured."""
+    from dr3.diagnostics.study import comparable, outcomes, to_json
+
+    found, left_out = comparable(trials_of(opened, options))
+    for sentence in left_out:
+        print(sentence)
+    if not found:
+        raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
+    rows, verdicts = rules_over(found), outcomes(found)
+    _print_rules(rows, found, options)
+    _print_verdicts(verdicts)
+    return {
+        "held_out": options.held_out,
+        "left_out": left_out,
+        "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
+        "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
+        "trials": [to_json(trial) for trial in found],
+    }
+
+
+def trials_of(opened: Sequence[Runs], options: Select) -> list[Trial]:
+    """Every member of every run; what is measured of them is kept in their folders."""
     import sys
 
-    from dr3.diagnostics.study import comparable, outcomes, to_json, trials
+    from dr3.diagnostics.study import trials
     from dr3.reports.kept import kept_fqe
 
     everyone: list[Trial] = []
@@ -40,21 +61,7 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
             evaluating=kept_fqe,
         )
         print(f"{number} of {len(opened)} runs", file=sys.stderr, flush=True)
-    found, left_out = comparable(everyone)
-    for sentence in left_out:
-        print(sentence)
-    if not found:
-        raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
-    rows, verdicts = _rules(found), outcomes(found)
-    _print_rules(rows, found, options)
-    _print_verdicts(verdicts)
-    return {
-        "held_out": options.held_out,
-        "left_out": left_out,
-        "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
-        "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
-        "trials": [to_json(trial) for trial in found],
-    }
+    return everyone
 
 
 def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gradients: bool) -> Measurements:
@@ -69,7 +76,7 @@ def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gra
     return found.measurements
 
 
-def _rules(found: Sequence[Trial]) -> dict[str, Row]:
+def rules_over(found: Sequence[Trial]) -> dict[str, Row]:
     """Means with 95 % intervals: regret as a share of the range of returns seen in the world; how much less of it there
     is than with a checkpoint drawn at random, member by member; and the rank correlation of scores and returns.
     """
