@@ -152,7 +152,7 @@ def corridor_log() -> Transitions:
 @pytest.fixture(scope="session")
 def small_run(tmp_path_factory) -> Path:
     """DQN with and without DR3 on a gridworld, two seeds each: measured at 0, 10, …, 40, checkpoints at 0, 20, 40."""
-    from dr3.collect import load
+    from dr3.data import load
     from dr3.methods import DQN
     from dr3.regularizers import DR3
     from dr3.training import train

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dr3.notation import spell, split
 from dr3.reports.compare import MEASURED
 from dr3.reports.curves import Panel, draw
+from dr3.runs import Runs
 from dr3.stats import average_over_checkpoints, carried_on, difference, mean
-from dr3.training import Runs
 
 WITHOUT = "none"
 COLUMNS = (

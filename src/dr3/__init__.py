@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dr3 import data, diagnostics, envs, instruments, integrations, methods, paper, regularizers, stats, theory
-    from dr3.collect import load
     from dr3.collect.replay import collect_dqn
-    from dr3.data import Transitions
+    from dr3.data import Transitions, load
     from dr3.errors import UserError
     from dr3.integrations import diagnose
     from dr3.methods import BC, BRAC, COG, CQL, DQN, REM, SAC, SARSA, TD, ContinuousCQL, Supervised
     from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, SrankPenalty
-    from dr3.training import Runs, digest, train
-    from dr3.training import Runs as open
+    from dr3.runs import Runs, digest
+    from dr3.runs import Runs as open
+    from dr3.training import train
 
 _HOMES = {
     "BC": "dr3.methods",
@@ -37,7 +37,7 @@ _HOMES = {
     "FeatureNorm": "dr3.regularizers",
     "LabelNoiseDR3": "dr3.regularizers",
     "REM": "dr3.methods",
-    "Runs": "dr3.training",
+    "Runs": "dr3.runs",
     "SAC": "dr3.methods",
     "SARSA": "dr3.methods",
     "SrankPenalty": "dr3.regularizers",
@@ -47,8 +47,8 @@ _HOMES = {
     "UserError": "dr3.errors",
     "collect_dqn": "dr3.collect.replay",
     "diagnose": "dr3.integrations",
-    "digest": "dr3.training",
-    "load": "dr3.collect",
+    "digest": "dr3.runs",
+    "load": "dr3.data",
     "train": "dr3.training",
 }
 

@@ -14,8 +14,8 @@ from dr3.cli import demo, invoke
 from dr3.paper import demonstration, findings, gridworlds, minatar_sample
 from dr3.paper.findings import Finding, make
 from dr3.paper.minatar_sample import breakout_curves, judge_breakout
+from dr3.runs import Runs, digest
 from dr3.stats import carried_on
-from dr3.training import Runs, digest
 from dr3.training.evaluation import ExactGridworld
 
 

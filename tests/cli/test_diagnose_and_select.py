@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import load
+from dr3.data import load
 from dr3.data.npz import write_npz
 from dr3.methods import DQN
-from dr3.training import Runs, train
+from dr3.runs import Runs
+from dr3.training import train
 
 
 @pytest.fixture(scope="module")

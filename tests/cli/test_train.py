@@ -11,7 +11,7 @@ from dr3.cli.train import Run, train_as_told
 from dr3.data import write_npz
 from dr3.methods import CQL, METHODS, ContinuousCQL, ContinuousMethod
 from dr3.regularizers import DR3
-from dr3.training import Runs, digest
+from dr3.runs import Runs, digest
 
 SMALL = "--hidden 8 --batch-size 8 --metrics-every 20 --evaluate-every 20"
 

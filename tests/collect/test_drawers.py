@@ -9,14 +9,13 @@ import pytest
 
 from dr3.cli import invoke
 from dr3.collect import drawers as collection
-from dr3.collect import load
 from dr3.collect.drawers import collect_drawers
 from dr3.collect.drawers_policies import act, close_drawer, open_drawer
 from dr3.collect.drawers_skills import PRIOR, solve
-from dr3.data import Frames
+from dr3.data import Frames, load
 from dr3.envs.drawers import DrawersEnv
 from dr3.errors import UserError
-from dr3.training.folder import RunFolder
+from dr3.runs.folder import RunFolder
 
 
 def collect_little(task: str, out: Path, seed: int = 0):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke as command
-from dr3.collect import load
 from dr3.collect.emulated import collect_emulated_dqn
 from dr3.collect.emulated_dqn import Agent, AtariSchedule
-from dr3.data import DiscreteActions, read_dqn_replay
+from dr3.data import DiscreteActions, load, read_dqn_replay
 from dr3.errors import UserError
 from dr3.methods import DQN
 

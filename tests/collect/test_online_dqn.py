@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import load
 from dr3.collect import replay as collecting
 from dr3.collect.going import newest
 from dr3.collect.online_dqn import Schedule
 from dr3.collect.replay import collect_dqn
 from dr3.collect.unfinished import collection
+from dr3.data import load
 from dr3.errors import UserError
 from dr3.methods import DQN
-from dr3.training.checkpoints import Checkpoints
+from dr3.runs.checkpoints import Checkpoints
 
 METHOD = DQN(hidden=(16,), batch_size=8, learning_rate=0.01, target_period=10, discount=0.9)
 SCHEDULE = Schedule(

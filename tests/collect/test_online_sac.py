@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import load
 from dr3.collect import sac_replay as collecting
 from dr3.collect.cuts import Snapshots
 from dr3.collect.online_sac import HostPolicy, Schedule
 from dr3.collect.sac_replay import collect_sac
+from dr3.data import load
 from dr3.errors import UserError
 from dr3.methods import SAC
 from dr3.networks import GaussianPolicy

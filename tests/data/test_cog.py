@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import load
-from dr3.data import Frames, read_cog, read_npz
+from dr3.data import Frames, load, read_cog, read_npz
 from dr3.errors import UserError
 
 STEPS = 3

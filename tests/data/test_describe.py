@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dr3.collect import sample_gridworld
-from dr3.data import assemble, describe, table
+from dr3.data import assemble, describe, sample_gridworld, table
 from dr3.data.describe import Spread
 from dr3.envs import gridworld
 from dr3.errors import UserError

@@ -6,8 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from dr3.collect import load
-from dr3.data import Frames, read_dqn_replay, write_dqn_replay
+from dr3.data import Frames, load, read_dqn_replay, write_dqn_replay
 from dr3.data.transitions import DiscreteActions
 from dr3.errors import UserError
 

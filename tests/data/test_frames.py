@@ -12,7 +12,8 @@ from dr3.data.batch import Batch
 from dr3.data.frames import compact, same_rows
 from dr3.errors import UserError
 from dr3.methods import DQN
-from dr3.training import digest, train
+from dr3.runs import digest
+from dr3.training import train
 
 
 def packed(boards, newest, **options) -> Frames:

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dr3.collect import load
-from dr3.data import Frames, concatenate, trajectory_subset, without_rewards, write_npz
+from dr3.data import Frames, concatenate, load, trajectory_subset, without_rewards, write_npz
 from dr3.data.assemble import assemble
 from dr3.errors import UserError
 

@@ -6,8 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from dr3.collect import sample_gridworld
-from dr3.data import read, read_npz, write_npz
+from dr3.data import read, read_npz, sample_gridworld, write_npz
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.envs import gridworld
 from dr3.errors import UserError

@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dr3.collect import load
-from dr3.data import replay_subset, write_npz
+from dr3.data import load, replay_subset, write_npz
 from dr3.data.subsets import ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 from dr3.errors import UserError

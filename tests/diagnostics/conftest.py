@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.methods import DQN
 from dr3.regularizers import DR3
-from dr3.training import Runs, train
+from dr3.runs import Runs
+from dr3.training import train
 
 SOURCE = "grid16smoothobs:size=64"
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics import measure
 from dr3.diagnostics.answers import answers_of, parameter_grams

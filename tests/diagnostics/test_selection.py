@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.diagnostics import select
 from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.selection import PROTOCOLS, choose

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.diagnostics.study import Trial, comparable, outcomes, ranges, trials
 from dr3.errors import UserError
 from dr3.files import write_json

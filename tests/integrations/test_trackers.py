@@ -9,7 +9,7 @@ import pytest
 
 from dr3.cli import invoke
 from dr3.integrations.trackers import settings, to_tensorboard, to_wandb, values_by_step
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 def test_what_is_handed_over(small_run):

@@ -12,7 +12,7 @@ from dr3.data.transitions import ContinuousActions
 from dr3.methods import ContinuousCQL, Spec, continuous_cql
 from dr3.methods.blockwise import mean_over_rows
 from dr3.methods.continuous_cql import CACHED
-from dr3.networks.blocks import blocks_for
+from dr3.networks.kernels.blocks import blocks_for
 
 
 def function(weights, rows, given):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from dr3.errors import UserError
-from dr3.networks.convolution import Convolution, convolve_by_matmul, convolve_by_xla, space_to_depth
-from dr3.networks.winograd import TRANSFORMS
+from dr3.networks.convolution import Convolution
+from dr3.networks.kernels.convolve import convolve_by_matmul, convolve_by_xla, space_to_depth
+from dr3.networks.kernels.winograd import TRANSFORMS
 
 # (height, width, in), kernel (height, width), out, stride, paddings
 SHAPES = {

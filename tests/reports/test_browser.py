@@ -9,7 +9,7 @@ import pytest
 
 from dr3.reports.report import write_report
 from dr3.reports.watch import Watcher
-from dr3.training import Runs
+from dr3.runs import Runs
 
 ARGUMENTS = [
     "--no-sandbox",

@@ -15,7 +15,8 @@ from dr3.errors import UserError
 from dr3.methods import DQN
 from dr3.regularizers import DR3, FeatureNorm
 from dr3.reports.compare import Side, as_json, compare, last_median, panels, score
-from dr3.training import Runs, train
+from dr3.runs import Runs
+from dr3.training import train
 
 
 @pytest.fixture(scope="module")

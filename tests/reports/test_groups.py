@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dr3.reports.groups import group
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 @pytest.fixture

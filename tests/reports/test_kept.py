@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.errors import UserError
 from dr3.reports import checkup
 from dr3.reports.checkup import Checkup
 from dr3.reports.kept import Kept, kept_fqe
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 @pytest.fixture

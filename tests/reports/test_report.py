@@ -14,7 +14,7 @@ from dr3.reports.content import Reading
 from dr3.reports.groups import group
 from dr3.reports.report import write_report
 from dr3.reports.verdicts import headline, verdicts
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 class Page(HTMLParser):

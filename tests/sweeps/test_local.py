@@ -8,11 +8,10 @@ import threading
 
 import pytest
 
-from dr3.collect import load
-from dr3.data import write_npz
+from dr3.data import load, write_npz
 from dr3.errors import UserError
+from dr3.runs import digest
 from dr3.sweeps import Local, Preparation, run_tasks
-from dr3.training import digest
 
 
 def test_a_task_whose_worker_was_killed_goes_on_and_ends_as_if_nothing_had_happened(

@@ -11,9 +11,9 @@ from importlib.util import find_spec
 import pytest
 
 from dr3.errors import UserError
+from dr3.runs import Runs, digest
 from dr3.sweeps import OnRay, run_tasks
 from dr3.sweeps.task import write_record
-from dr3.training import Runs, digest
 
 # Ray starts the nodes of a test cluster by fork and exec, which JAX, at work in this process by then, warns of.
 pytestmark = pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dr3.cli import invoke
-from dr3.results import read_results
+from dr3.runs import Runs, digest
+from dr3.runs.results import read_results
 from dr3.sweeps import read_grid
-from dr3.training import Runs, digest
 
 GRID = """
 steps = 1200

@@ -10,9 +10,9 @@ import pytest
 from dr3.errors import UserError
 from dr3.methods import CQL
 from dr3.regularizers import DR3
+from dr3.runs.folder import RunFolder
 from dr3.sweeps import Preparation, Task
 from dr3.sweeps.task import read_record, write_record
-from dr3.training.folder import RunFolder
 
 
 def test_it_comes_back_from_json_as_it_was(tmp_path):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dr3.collect import load
-from dr3.data import ContinuousActions, DiscreteActions
+from dr3.data import ContinuousActions, DiscreteActions, load
 from dr3.envs import expected_return, gridworld, policy_values
 from dr3.errors import UserError
 from dr3.methods import Spec
-from dr3.training import Runs, train
+from dr3.runs import Runs
+from dr3.training import train
 from dr3.training.evaluation import Policy, evaluator_for
 from dr3.training.train import NOT_TRIED
 

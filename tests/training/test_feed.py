@@ -18,10 +18,11 @@ from dr3.errors import UserError
 from dr3.methods import DQN, METHODS
 from dr3.methods.continuous import ContinuousMethod
 from dr3.regularizers import DR3
-from dr3.training import digest, train
+from dr3.runs import digest
+from dr3.runs.member import population
+from dr3.training import train
 from dr3.training.feed import Feed, place_of, rows_of_steps
 from dr3.training.loop import Block, draw_rows
-from dr3.training.member import population
 
 SMALL: dict[str, Any] = {"hidden": (8,), "batch_size": 8, "learning_rate": 0.01}
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from dr3.data import write_npz
-from dr3.training import Runs, digest
+from dr3.runs import Runs, digest
 
 STEPS, EVERY = 1500, 10
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.envs import behavior_policy, expected_return, gridworld, policy_values
 from dr3.methods import DQN, SARSA, Supervised
 from dr3.training import train

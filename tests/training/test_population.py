@@ -11,8 +11,8 @@ import pytest
 from dr3.errors import UserError
 from dr3.methods import SARSA
 from dr3.regularizers import DR3
+from dr3.runs.member import Member, population
 from dr3.training import train
-from dr3.training.member import Member, population
 
 
 def weights(runs, member, step=None):

@@ -16,9 +16,10 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.regularizers import DR3
-from dr3.training import Runs, digest, execution
-from dr3.training.checkpoints import Checkpoints
-from dr3.training.folder import RunFolder
+from dr3.runs import Runs, digest
+from dr3.runs.checkpoints import Checkpoints
+from dr3.runs.folder import RunFolder
+from dr3.training import execution
 
 
 @pytest.fixture

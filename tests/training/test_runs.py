@@ -15,7 +15,7 @@ from dr3.instruments import cosine, dot_product, norm, srank
 from dr3.regularizers import DR3
 from dr3.reports.kept import Kept
 from dr3.reports.watch import Watcher
-from dr3.training import Runs, digest
+from dr3.runs import Runs, digest
 
 METRICS = {
     "losses/total",

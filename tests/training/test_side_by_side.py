@@ -11,7 +11,7 @@ import pytest
 from dr3.data import ContinuousActions
 from dr3.envs import normalised_score
 from dr3.methods import DQN, Spec
-from dr3.results import read_results
+from dr3.runs.results import read_results
 from dr3.training import side_by_side, train
 from dr3.training.evaluation import Policy, Rollouts, evaluator_for
 from dr3.training.side_by_side import COPIES, play_side_by_side

@@ -9,7 +9,8 @@ import pytest
 from dr3.errors import UserError
 from dr3.methods import DQN, REM
 from dr3.regularizers import DR3
-from dr3.training import Runs, digest, train
+from dr3.runs import Runs, digest
+from dr3.training import train
 
 METHOD = DQN(hidden=(6,), batch_size=8, target_period=3)
 

@@ -76,8 +76,7 @@ def main(arguments: list[str]) -> int:
 def _describe(arguments: list[str]) -> int:
     options = parse(Describe, arguments, prog="dr3 data describe", description=Describe.__doc__ or "")
 
-    from dr3.collect import load
-    from dr3.data import describe, table
+    from dr3.data import describe, load, table
 
     description = describe(load(options.source, allow_pickle=options.allow_pickle))
     if options.json:
@@ -92,8 +91,7 @@ def _describe(arguments: list[str]) -> int:
 def _convert(arguments: list[str]) -> int:
     options = parse(Convert, arguments, prog="dr3 data convert", description=Convert.__doc__ or "")
 
-    from dr3.collect import load
-    from dr3.data import write
+    from dr3.data import load, write
 
     if options.out.exists():
         raise UserError(f"{options.out} is there already; remove it or choose another name.")

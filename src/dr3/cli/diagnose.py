@@ -13,7 +13,7 @@ from dr3.cli.parsing import parse
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def main(arguments: list[str]) -> int:
     if not options.layers and (options.replace != "initial" or options.env is not None or options.out is not None):
         raise UserError("--replace, --env and --out are for --layers.")
 
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
     runs = Runs(options.run)
     return _layers(runs, options) if options.layers else _health(runs, options)
 
 
 def _health(runs: Runs, options: Diagnose) -> int:
-    from dr3.collect import load
+    from dr3.data import load
     from dr3.diagnostics import health
 
     data, held_out = (

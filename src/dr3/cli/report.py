@@ -43,10 +43,10 @@ def main(arguments: list[str]) -> int:
 
     import sys
 
-    from dr3.collect import load
+    from dr3.data import load
     from dr3.files import check_file
     from dr3.reports.report import write_report
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
     if options.out is not None:
         check_file(options.out)

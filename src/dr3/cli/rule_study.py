@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.diagnostics import Measurements
     from dr3.diagnostics.study import Outcomes, Trial
+    from dr3.runs import Runs
     from dr3.stats import Interval
-    from dr3.training import Runs
 
     Row = dict[str, Interval | None]
 

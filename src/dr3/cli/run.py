@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 def _digest(arguments: list[str]) -> int:
     options = parse(Digest, arguments, prog="dr3 run digest", description=Digest.__doc__ or "")
 
-    from dr3.training import Runs, digest
+    from dr3.runs import Runs, digest
 
     print(digest(Runs(options.run)))
     return 0
@@ -60,7 +60,7 @@ def _export(arguments: list[str]) -> int:
     options = parse(Export, arguments, prog="dr3 run export", description=Export.__doc__ or "")
 
     from dr3.integrations.trackers import TRACKERS
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
     for folder in TRACKERS[options.to](Runs(options.run), options.out):
         print(folder)

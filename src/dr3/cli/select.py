@@ -15,7 +15,7 @@ from dr3.errors import UserError
 if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.diagnostics import Selection
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     _refuse_what_means_nothing(options)
 
     from dr3.files import check_file, write_json
-    from dr3.training import Runs
+    from dr3.runs import Runs
 
     if options.json is not None:
         check_file(options.json)
@@ -100,7 +100,7 @@ def _refuse_what_means_nothing(options: Select) -> None:
 
 def table_for(runs: Runs, source: str | None) -> Transitions | None:
     """What `--data` or `--held-out` names, for one run."""
-    from dr3.collect import load
+    from dr3.data import load
 
     if source is None:
         return None

@@ -144,7 +144,7 @@ def _print_tasks(jobs: list[Job], out: Path, missing: list[str]) -> None:
 def _print_results(outcome: Outcome) -> None:
     from rich.console import Console
 
-    from dr3.results import write_results
+    from dr3.runs.results import write_results
     from dr3.sweeps import collected_results, summarise
 
     console = Console()

@@ -142,7 +142,7 @@ def _class_for(cls: Any, arguments: list[str]) -> Any:
 @cache
 def table_of(source: str, discount: float) -> Any:
     """Read once, though the actions are looked at before it is known what to train."""
-    from dr3.collect import load
+    from dr3.data import load
 
     return load(source, discount=discount)
 
@@ -152,7 +152,7 @@ def _summarise(runs: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dr3.training.outcomes import RETURN
+    from dr3.runs.outcomes import RETURN
 
     table = Table(title=f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}")
     columns = {

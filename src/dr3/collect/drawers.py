@@ -28,7 +28,7 @@ from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns
 from dr3.errors import UserError
 from dr3.files import check_folder, write_json
 from dr3.progress import reporter
-from dr3.training.interruption import watched
+from dr3.runs.interruption import watched
 
 EPISODES_PER_PART = 10
 

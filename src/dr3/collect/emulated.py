@@ -18,7 +18,7 @@ from dr3.data.subsets import PARTS
 from dr3.envs import EmulatedWorld, atari
 from dr3.errors import UserError
 from dr3.methods import DQN
-from dr3.training.checkpoints import Checkpoints
+from dr3.runs.checkpoints import Checkpoints
 
 RECENT = 20  # episodes whose mean return is shown
 

@@ -105,7 +105,7 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
         return lambda observation: env.action_space.sample()
     if policy == "scripted":
         return _scripted(world, env, seed)
-    from dr3.training import Runs
+    from dr3.runs import Runs
     from dr3.training.evaluation import Policy
     from dr3.training.side_by_side import COPIES, fitting, world_actions
     from dr3.training.start import Start

@@ -8,8 +8,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from dr3.progress import Reporter, reporter
-from dr3.training.checkpoints import Checkpoints
-from dr3.training.interruption import Interruption, watched
+from dr3.runs.checkpoints import Checkpoints
+from dr3.runs.interruption import Interruption, watched
 
 SECONDS_PER_STATE = 60.0
 SECONDS_PER_TELLING = 1.0

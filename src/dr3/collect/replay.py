@@ -17,7 +17,7 @@ from dr3.data import DiscreteActions, Frames, Transitions, monte_carlo_returns, 
 from dr3.envs import CompiledWorld, minatar
 from dr3.errors import UserError
 from dr3.methods import DQN
-from dr3.training.checkpoints import Checkpoints
+from dr3.runs.checkpoints import Checkpoints
 
 SECONDS_PER_CHUNK = 2.0
 

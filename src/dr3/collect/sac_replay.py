@@ -21,7 +21,7 @@ from dr3.collect.unfinished import asked_online, check_online, check_table, coll
 from dr3.data import Transitions, write
 from dr3.errors import UserError
 from dr3.methods import SAC, Spec
-from dr3.training.checkpoints import Checkpoints
+from dr3.runs.checkpoints import Checkpoints
 from dr3.training.loop import begin
 
 SNAPSHOTS = 20  # policies kept on the way, of which the cuts take theirs

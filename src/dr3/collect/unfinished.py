@@ -16,8 +16,8 @@ from dr3.errors import UserError
 from dr3.files import check_file, read_json, write_json
 from dr3.hyperparameters import to_json
 from dr3.methods import DQN, SAC
+from dr3.runs.folder import RunFolder
 from dr3.seeds import check_seed
-from dr3.training.folder import RunFolder
 
 
 def folder_beside(path: Path) -> Path:

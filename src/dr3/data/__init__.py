@@ -8,11 +8,13 @@ from dr3.data.describe import Description, describe, table
 from dr3.data.dqn_replay import read_dqn_replay
 from dr3.data.dqn_replay_writer import write_dqn_replay
 from dr3.data.frames import Frames
+from dr3.data.gridworld import sample_gridworld
 from dr3.data.minari import read_minari
 from dr3.data.minari_writing import write_minari
 from dr3.data.mixing import concatenate, without_rewards
 from dr3.data.npz import read_npz, write_npz
 from dr3.data.read import READERS, read
+from dr3.data.source import files_of, load, samples
 from dr3.data.subsets import replay_subset, trajectory_subset
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 
@@ -27,6 +29,8 @@ __all__ = [
     "assemble",
     "concatenate",
     "describe",
+    "files_of",
+    "load",
     "monte_carlo_returns",
     "read",
     "read_cog",
@@ -35,6 +39,8 @@ __all__ = [
     "read_minari",
     "read_npz",
     "replay_subset",
+    "sample_gridworld",
+    "samples",
     "table",
     "trajectory_subset",
     "without_rewards",

@@ -15,7 +15,7 @@ from dr3.diagnostics.measure import Measurements, measure
 from dr3.files import for_json
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 @dataclass(frozen=True)

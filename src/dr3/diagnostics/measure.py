@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dr3 import instruments
-from dr3.collect import load
+from dr3.data import load
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.diagnostics.answers import SPECTRUM_SIZE, Answers, answers_of, parameter_grams
 from dr3.errors import UserError
 from dr3.instruments import Grams, ReturnBounds, return_bounds, stability
 from dr3.methods import ContinuousMethod, Spec
-from dr3.training import Runs
+from dr3.runs import Runs
 from dr3.training.metrics import probe_of
 
 # Directions of JJᵀ below this share of the largest are float32 rounding: of features, which are products' factors, and

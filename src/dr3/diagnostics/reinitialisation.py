@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.errors import UserError
-from dr3.training import Runs
+from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 from dr3.training.evaluation import Evaluator, Policy, evaluator_for
 from dr3.training.loop import begin
-from dr3.training.outcomes import RETURN
 
 Test = Literal["re-initialisation", "re-randomisation"]
 

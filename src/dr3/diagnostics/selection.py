@@ -16,7 +16,7 @@ from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
 from dr3.errors import UserError, did_you_mean
 from dr3.files import for_json, write_json
-from dr3.training import Runs
+from dr3.runs import Runs
 
 Floats = NDArray[np.float64]
 

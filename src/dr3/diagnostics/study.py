@@ -17,8 +17,8 @@ from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_error
 from dr3.diagnostics.selection import choose, fqe_of_runs, frozen, scores_of, steps_for
 from dr3.errors import UserError
 from dr3.files import for_json
-from dr3.training import Runs
-from dr3.training.outcomes import RETURN
+from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 
 Floats = NDArray[np.float64]
 LOOK_BACK = 3  # checkpoints whose mean is what a policy was worth when a sign showed

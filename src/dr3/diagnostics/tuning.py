@@ -13,7 +13,7 @@ from dr3.diagnostics.checks import Thresholds, divergence
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.errors import UserError
 from dr3.files import for_json
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 @dataclass(frozen=True)

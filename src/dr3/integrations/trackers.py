@@ -15,7 +15,7 @@ from typing import Any
 
 from dr3.diagnostics.health import label_of
 from dr3.errors import UserError
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 def to_tensorboard(runs: Runs, out: Path | None = None) -> list[Path]:

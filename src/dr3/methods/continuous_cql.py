@@ -20,7 +20,7 @@ from dr3.methods.continuous import Following, Learner, Trained
 from dr3.methods.sac import SAC
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
-from dr3.networks.blocks import blocks_for
+from dr3.networks.kernels.blocks import blocks_for
 
 LARGEST_MULTIPLIER = 1e6
 CACHED = 2**21  # bytes of one layer's outputs for a block of states

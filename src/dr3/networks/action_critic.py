@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.networks.image_encoder import ImageEncoder, encoder_for
+from dr3.networks.kernels.product import product
 from dr3.networks.linear import Linear
-from dr3.networks.product import product
 
 States = tuple[Array, ...]  # (n, …) for each of several critics
 

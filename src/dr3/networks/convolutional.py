@@ -10,8 +10,8 @@ import equinox as eqx
 import jax
 from jax import Array
 
-from dr3.networks.blocks import ONE_CORE, blocks_for, in_blocks
 from dr3.networks.convolution import Convolution, Implementation, Padding
+from dr3.networks.kernels.blocks import ONE_CORE, blocks_for, in_blocks
 from dr3.networks.linear import Linear
 
 # Bytes of the largest layer's outputs for a block of images, where there is one core: 8 images of the Nature network.

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dr3.networks.product import product
+from dr3.networks.kernels.product import product
 
 
 class Linear(eqx.Module):

@@ -13,7 +13,7 @@ from dr3.paper.findings import DOT_PRODUCT, Finding, over_seeds
 from dr3.paper.gridworlds import DENSE_WORLD, SPARSE_WORLDS, Size
 from dr3.paper.minatar_sample import COEFFICIENT
 from dr3.reports.curves import Panel, draw
-from dr3.training.outcomes import RETURN
+from dr3.runs.outcomes import RETURN
 
 
 def draw_findings(findings: list[Finding], sizes: Demonstration, out: Path) -> list[Path]:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.cores import available_cores
+from dr3.runs import Runs
+from dr3.runs.interruption import Interruption, watched
+from dr3.runs.outcomes import RETURN
 from dr3.stats import carried_on
 from dr3.sweeps import Task
-from dr3.training import Runs
-from dr3.training.interruption import Interruption, watched
-from dr3.training.outcomes import RETURN
 
 DOT_PRODUCT = "features/dot_product"
 MEAN_Q = "q/data_mean"

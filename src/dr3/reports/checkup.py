@@ -12,7 +12,7 @@ from dr3.diagnostics import Health, Measurements, measure
 from dr3.diagnostics.health import judge_runs
 from dr3.diagnostics.measure import training_data
 from dr3.reports.kept import Kept
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 class Checkup:

@@ -13,9 +13,9 @@ from dr3.errors import UserError
 from dr3.files import for_json
 from dr3.notation import spell
 from dr3.reports.curves import Panel
+from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
-from dr3.training import Runs
-from dr3.training.outcomes import RETURN
 
 MEASURED = {
     "dot product": "features/dot_product",

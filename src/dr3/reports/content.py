@@ -12,8 +12,8 @@ from dr3.diagnostics import Health
 from dr3.reports.compare import MEASURED, Score, last_median, returns_of, score
 from dr3.reports.curves import Panel
 from dr3.reports.groups import Group, group
-from dr3.training import Runs
-from dr3.training.outcomes import RETURN
+from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 
 WORDS = {
     "return": "What the learned policy earns, at each evaluation.",

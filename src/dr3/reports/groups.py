@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.training import Runs
-from dr3.training.member import differences
+from dr3.runs import Runs
+from dr3.runs.member import differences
 
 Curves = tuple[NDArray[Any], NDArray[Any]]  # steps (T,), values (members, T)
 

@@ -21,8 +21,8 @@ from dr3.diagnostics import Measurements
 from dr3.diagnostics.measure import training_data
 from dr3.diagnostics.selection import fqe_of_runs
 from dr3.files import written_whole
-from dr3.training import Runs
-from dr3.training.folder import PACKAGES
+from dr3.runs import Runs
+from dr3.runs.folder import PACKAGES
 
 FQE_VALUE = "fqe/value"
 

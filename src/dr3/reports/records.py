@@ -9,7 +9,7 @@ from typing import Any
 
 from dr3.files import read_json
 from dr3.reports.markup import Html, join, tag
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 def configuration(runs: Sequence[Runs]) -> Html:

@@ -11,7 +11,7 @@ from dr3.files import write_text
 from dr3.reports.checkup import Checkup
 from dr3.reports.content import Reading, gather
 from dr3.reports.page import render
-from dr3.training import Runs
+from dr3.runs import Runs
 
 
 def write_report(

@@ -15,8 +15,8 @@ from dr3.errors import UserError
 from dr3.reports.checkup import Checkup
 from dr3.reports.content import Reading, gather
 from dr3.reports.page import Live, render, waiting
-from dr3.training import Runs
-from dr3.training.folder import RunFolder
+from dr3.runs import Runs
+from dr3.runs.folder import RunFolder
 
 HOST = "127.0.0.1"  # never a public address: a report says where things lie on this machine
 

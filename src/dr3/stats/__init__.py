@@ -1,6 +1,6 @@
 """Statistics on runs x tasks matrices, with an explicit random generator and nothing dropped silently."""
 
-from dr3.results import Result, append_results, read_results, write_results
+from dr3.runs.results import Result, append_results, read_results, write_results
 from dr3.stats.aggregates import Missing, Statistic, iqm, mean, median, optimality_gap, task_means
 from dr3.stats.comparison import Improvement, improvement, improvement_by_task, probability_of_improvement
 from dr3.stats.curves import average_over_checkpoints, carried_on, efficiency_curve, evenly_spaced

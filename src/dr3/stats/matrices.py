@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.results import Result
+from dr3.runs.results import Result
 from dr3.stats.aggregates import Floats
 from dr3.stats.curves import evenly_spaced
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from dr3.runs.folder import RunFolder
 from dr3.sweeps.task import Job, Task
 from dr3.sweeps.work import LOG
-from dr3.training.folder import RunFolder
 
 # "queued" is handed over, but no worker has begun; "there" was finished before the sweep began.
 State = Literal["waiting", "queued", "running", "finished", "there", "failed"]

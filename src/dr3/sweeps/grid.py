@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from dr3.collect import files_of
+from dr3.data import files_of
 from dr3.errors import UserError
 from dr3.hyperparameters import lookup
 from dr3.methods import METHODS, Method

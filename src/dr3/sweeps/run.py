@@ -9,13 +9,13 @@ from pathlib import Path
 
 from dr3.errors import UserError
 from dr3.files import check_folder
+from dr3.runs import Runs
+from dr3.runs.interruption import watched
 from dr3.sweeps.board import Standing, State, board
 from dr3.sweeps.engine import Engine
 from dr3.sweeps.local import Local
 from dr3.sweeps.task import Job, Task, write_record
 from dr3.sweeps.work import LOG
-from dr3.training import Runs
-from dr3.training.interruption import watched
 
 SECONDS_PER_LOOK = 0.25  # how long Ctrl-C may wait, and how often the table is drawn
 

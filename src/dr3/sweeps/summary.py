@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dr3.results import Result
+from dr3.runs import Runs
+from dr3.runs.folder import RunFolder
+from dr3.runs.outcomes import RETURN
+from dr3.runs.results import Result
 from dr3.stats import Interval, average_over_checkpoints, carried_on, interval, mean, read_results
 from dr3.stats.aggregates import Floats
 from dr3.sweeps.task import Task
-from dr3.training import Runs
-from dr3.training.folder import RunFolder
-from dr3.training.outcomes import RETURN
 
 
 @dataclass(frozen=True)

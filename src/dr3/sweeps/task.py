@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dr3.collect import files_of, load
+from dr3.data import files_of, load
 from dr3.errors import UserError
 from dr3.files import read_json, write_json
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
 from dr3.notation import spell, split
 from dr3.regularizers import REGULARIZERS, Regularizer
+from dr3.runs.folder import RunFolder
+from dr3.runs.member import Member, population
 from dr3.training import train
-from dr3.training.folder import RunFolder
-from dr3.training.member import Member, population
 
 RECORD = "task.json"
 

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dr3.errors import UserError
+from dr3.runs.folder import RunFolder
 from dr3.sweeps.task import RECORD, read_record
 from dr3.sweeps.timing import timed
-from dr3.training.folder import RunFolder
 
 LOG = "log.txt"
 PATIENCE = 60.0  # seconds to wait for another process to let go of the folder

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect import load
-from dr3.data import Transitions
+from dr3.data import Transitions, load
 from dr3.data.batch import Batch
 from dr3.methods import DQN, Spec
 from dr3.training.loop import advance, begin

@@ -1,7 +1,5 @@
-"""The compiled loop, populations, checkpoints, evaluation, the run folder."""
+"""The compiled loop, populations, evaluation: batches meet a method and a regularizer, and a run folder comes out."""
 
-from dr3.training.digest import digest
-from dr3.training.runs import Runs
 from dr3.training.train import train
 
-__all__ = ["Runs", "digest", "train"]
+__all__ = ["train"]

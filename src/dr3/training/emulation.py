@@ -9,7 +9,7 @@ import numpy as np
 
 from dr3.data.transitions import DiscreteActions
 from dr3.envs import EmulatedWorld
-from dr3.training.outcomes import outcome_of
+from dr3.runs.outcomes import outcome_of
 
 if TYPE_CHECKING:
     from dr3.training.evaluation import Policy

@@ -28,8 +28,8 @@ from dr3.envs import (
 from dr3.errors import UserError
 from dr3.hyperparameters import whole
 from dr3.methods import Method, Spec
+from dr3.runs.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
 from dr3.training.emulation import EmulatedRollouts
-from dr3.training.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
 from dr3.training.rollouts import play
 from dr3.training.side_by_side import actions_of, play_side_by_side
 

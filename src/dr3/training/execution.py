@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from dr3.cores import available_cores
 from dr3.data.batch import Batch
-from dr3.networks.blocks import ONE_CORE
+from dr3.networks.kernels.blocks import ONE_CORE
 from dr3.training.loop import Block, Progress, advance
 
 

@@ -22,8 +22,8 @@ from dr3.data.batch import Batch
 from dr3.data.frames import Frames
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
+from dr3.runs.member import Member
 from dr3.training.loop import Block, draw_rows
-from dr3.training.member import Member
 from dr3.training.metrics import probe_of
 
 DataOn = Literal["auto", "device", "host"]

@@ -16,17 +16,17 @@ from dr3.data.transitions import Transitions
 from dr3.errors import UserError
 from dr3.files import read_lines, write_json
 from dr3.progress import Reporter, reporter
-from dr3.results import Result, write_results
-from dr3.training import config as configuration
+from dr3.runs import config as configuration
+from dr3.runs.folder import RunFolder
+from dr3.runs.interruption import watched
+from dr3.runs.member import Member
+from dr3.runs.outcomes import NORMALISED_SCORE
+from dr3.runs.results import Result, write_results
 from dr3.training.evaluation import Evaluator, Policy
 from dr3.training.execution import Work, in_threads, stacked, thread_pool
 from dr3.training.feed import Feed
-from dr3.training.folder import RunFolder
-from dr3.training.interruption import watched
 from dr3.training.loop import Progress, all_finite, begin
-from dr3.training.member import Member
 from dr3.training.metrics import measure
-from dr3.training.outcomes import NORMALISED_SCORE
 from dr3.training.start import Start
 
 SECONDS_PER_CHUNK = 1.0  # how long a stop signal may wait, and how often progress shows

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.training.runs import Runs
+from dr3.runs.runs import Runs
 
 
 @dataclass(frozen=True)

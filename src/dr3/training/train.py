@@ -16,13 +16,13 @@ from dr3.files import read_json, write_json
 from dr3.hyperparameters import whole
 from dr3.methods import Method
 from dr3.regularizers import Regularizer
-from dr3.training import config as configuration
+from dr3.runs import config as configuration
+from dr3.runs.folder import RunFolder, describe_environment
+from dr3.runs.member import population
+from dr3.runs.runs import Runs
 from dr3.training.evaluation import Evaluator, evaluator_for
 from dr3.training.execution import execution_on, one_core_each
 from dr3.training.feed import DataOn, place_of
-from dr3.training.folder import RunFolder, describe_environment
-from dr3.training.member import population
-from dr3.training.runs import Runs
 from dr3.training.session import Training
 from dr3.training.start import Start
 
@@ -78,7 +78,7 @@ def train(
     config = configuration.resolve(
         data,
         members,
-        evaluator,
+        None if evaluator is None else evaluator.describe(),
         steps=steps,
         metrics_every=metrics_every,
         evaluate_every=evaluate_every,

@@ -30,7 +30,7 @@ from dr3.paper.experiments.pictures import Intervals, Probability
 from dr3.paper.experiments.result import judge
 from dr3.paper.experiments.score_checks import Declines, Gain, Improves, NotWorse
 from dr3.paper.experiments.scoring import Percent
-from dr3.training.outcomes import RETURN
+from dr3.runs.outcomes import RETURN
 
 STEPS = np.array([0, 5, 10])
 

@@ -21,7 +21,7 @@ from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Curves, Layers, Overall
 from dr3.paper.experiments.score_checks import Declines, Gain, NotWorse
 from dr3.paper.presets import Atari
-from dr3.training.outcomes import RETURN
+from dr3.runs.outcomes import RETURN
 
 ALL = tuple(SHARES)
 LABEL_NOISE_STEPS = Atari().label_noise_iterations * Atari().gradient_steps_per_iteration

@@ -11,7 +11,7 @@ from dr3.paper.experiments.declaration import Row
 from dr3.paper.experiments.evidence import Evidence, Measure, Place
 from dr3.paper.experiments.score_checks import STATISTICS, words
 from dr3.paper.tables import Column, Table, table
-from dr3.training.outcomes import RETURN
+from dr3.runs.outcomes import RETURN
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from dr3.paper.experiments.declaration import Answer
 from dr3.paper.experiments.evidence import SCORE, Evidence, Floats, Place
-from dr3.training.outcomes import RETURN
+from dr3.runs.outcomes import RETURN
 
 DOT, COSINE, SRANK, MEAN_Q = "features/dot_product", "features/cosine", "features/srank", "q/data_mean"
 WORDS = {

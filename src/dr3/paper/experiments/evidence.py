@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dr3.diagnostics.reinitialisation import LayerTest, reinitialise
 from dr3.paper.experiments.declaration import Arm
+from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 from dr3.stats import Interval, Statistic, carried_on, evenly_spaced, interval, iqm
-from dr3.training import Runs
-from dr3.training.outcomes import RETURN
 
 Floats = NDArray[np.float64]
 SCORE = "score"  # beside the metrics of a run: its normalised return, or how often it succeeds

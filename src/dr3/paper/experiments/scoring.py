@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dr3.collect import load
+from dr3.data import load
 from dr3.envs import expected_return, gridworld, optimal_policy
 from dr3.errors import UserError
 from dr3.paper.scores import score_range
-from dr3.training.outcomes import RETURN, SUCCESS
+from dr3.runs.outcomes import RETURN, SUCCESS
 
 RANDOM_STEPS = 5_000  # with these a replay begins in which the agent acts (nearly) at random
 

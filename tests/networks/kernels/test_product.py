@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dr3.networks.product import COLLIDING, FEW_ROWS, product
+from dr3.networks.kernels.product import COLLIDING, FEW_ROWS, product
 
 COLLIDES = COLLIDING // 4  # float32 columns
 

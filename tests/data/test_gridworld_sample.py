@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dr3.collect import sample_gridworld
+from dr3.data import sample_gridworld
 from dr3.data.transitions import DiscreteActions
 from dr3.envs.gridworld import gridworld
 from dr3.envs.gridworld_policies import mixed_policy

@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from dr3.training.interruption import Interruption, watched
+from dr3.runs.interruption import Interruption, watched
 
 
 def watched_elsewhere() -> Interruption:

@@ -12,8 +12,7 @@ from typing import Any
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.methods import Spec
-from dr3.training.evaluation import Evaluator
-from dr3.training.member import Member
+from dr3.runs.member import Member
 
 FORMAT = 1
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
@@ -26,7 +25,7 @@ _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 def resolve(
     data: Transitions,
     members: Sequence[Member],
-    evaluator: Evaluator | None,
+    evaluation: dict[str, Any] | None,
     *,
     steps: int,
     metrics_every: int | None,
@@ -52,7 +51,7 @@ def resolve(
         "steps": steps,
         "metrics_every": metrics_every or max(1, steps // 100),
         "evaluate_every": evaluate_every or max(1, steps // 20),
-        "evaluation": None if evaluator is None else evaluator.describe(),
+        "evaluation": evaluation,
         "execution": execution,
         "one_core": one_core,
         **({} if init_from is None else {"init_from": init_from}),

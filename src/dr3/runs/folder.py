@@ -16,7 +16,7 @@ from typing import Any
 
 from dr3.errors import UserError
 from dr3.files import clear_unfinished, for_json, read_lines, write_text
-from dr3.training.checkpoints import Checkpoints
+from dr3.runs.checkpoints import Checkpoints
 
 PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 

@@ -7,9 +7,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from dr3.collect.gridworld import sample_gridworld
-from dr3.data import READERS, Transitions, concatenate, read, replay_subset, trajectory_subset, without_rewards
 from dr3.data.dqn_replay import is_dqn_replay, read_dqn_replay
+from dr3.data.gridworld import sample_gridworld
+from dr3.data.mixing import concatenate, without_rewards
+from dr3.data.read import READERS, read
+from dr3.data.subsets import replay_subset, trajectory_subset
+from dr3.data.transitions import Transitions
 from dr3.envs import GRIDWORLDS, gridworld, is_gridworld
 from dr3.errors import UserError, did_you_mean
 from dr3.notation import settings_for, split

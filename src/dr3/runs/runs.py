@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.files import read_json, read_lines
-from dr3.training import config as configuration
-from dr3.training.folder import RunFolder
-from dr3.training.loop import begin
-from dr3.training.member import Member, differences
+from dr3.runs import config as configuration
+from dr3.runs.folder import RunFolder
+from dr3.runs.member import Member, differences
 
 if TYPE_CHECKING:
     from dr3.diagnostics import Health
@@ -194,8 +193,9 @@ class Runs:
         return jnp.asarray(actions, jnp.int32 if isinstance(space, DiscreteActions) else jnp.float32)
 
     def _fresh_critic(self, number: int) -> Any:
-        method, seed = self.members[number].method, np.uint32(self.members[number].seed)
-        return method.critic(begin(method, seed, self.spec).learner)
+        """Of the member's shapes: to be called by `jax.eval_shape` alone."""
+        method = self.members[number].method
+        return method.critic(method.init(self.spec, jax.random.key(0)))
 
     @cached_property
     def _critics(self) -> dict[tuple[int, int | None], Any]:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from dr3.files import read_lines
-from dr3.training.runs import Runs
+from dr3.runs.runs import Runs
 
 
 def digest(runs: Runs) -> str:

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dr3.networks import convolutional
-from dr3.networks.blocks import ONE_CORE, blocks_for, in_blocks
 from dr3.networks.convolutional import Convolutional, Stage
+from dr3.networks.kernels.blocks import ONE_CORE, blocks_for, in_blocks
 
 CACHED = 2**16
 
