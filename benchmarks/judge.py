@@ -152,6 +152,10 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
     listed += [
         ("minatar", "Discrete CQL over d3rlpy, MinAtar CNN, 4", discrete_over_d3rlpy, "≥", 3.0),
         ("nature", "Label-noise DR3 over DR3, Nature CNN", cost("nature", "q+label-noise", "q+dr3"), "≤", 1.25),
+        ("minatar", "LayerNorm over the base update, MinAtar CNN", cost("minatar", "q+layer-norm"), "≤", 1.15),
+        ("minatar", "DR3 and BEER over DR3, MinAtar CNN", cost("minatar", "q+dr3+beer", "q+dr3"), "≤", 1.1),
+        ("minatar", "Clipped targets over the base update, MinAtar CNN", cost("minatar", "q+clip"), "≤", 1.02),
+        ("minatar", "HL-Gauss over the base update, MinAtar CNN", cost("minatar", "q+hl-gauss"), "≤", 1.3),
         ("sac", "SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
         ("cql", "CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
         ("cql", "DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),

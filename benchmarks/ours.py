@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dr3 import CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3
+from dr3 import BEER, CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3, Sum
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
-from dr3.training.execution import Work, in_threads, one_core_each, thread_pool
+from dr3.training.execution import Work, in_threads, one_core_each, start_xla, thread_pool, threads_for
 from dr3.training.loop import begin
-from dr3.training.threads import start_xla, threads_for
 from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
 REGULARIZERS = {
@@ -24,6 +23,14 @@ REGULARIZERS = {
     "q+dr3": DR3(COEFFICIENT),
     "q+dr3-stop": DR3(COEFFICIENT, stop_gradient="next"),
     "q+label-noise": LabelNoiseDR3(COEFFICIENT),
+    "q+dr3+beer": Sum(terms=(DR3(COEFFICIENT), BEER(0.001))),
+    **dict.fromkeys(("q+layer-norm", "q+clip", "q+hl-gauss")),
+}
+# What remedies set in the method.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "q+layer-norm": {"layer_norm": True},
+    "q+clip": {"target_clip": True},
+    "q+hl-gauss": {"hl_gauss": 101, "support": (-10.0, 10.0)},
 }
 SQUARE = 2048
 
@@ -43,7 +50,8 @@ def table_of(shape: Shape) -> Batch:
     rewards = jnp.asarray(rng.normal(size=shape.rows), jnp.float32)
     first, second = jnp.asarray(observations()), jnp.asarray(observations())
     terminals = jnp.asarray(rng.random(shape.rows) < 0.01, jnp.float32)
-    return Batch(first, actions, rewards, second, terminals, actions, rewards, None)
+    bounds = jnp.tile(jnp.array([-100.0, 100.0]), (shape.rows, 1))  # read only where targets are clipped
+    return Batch(first, actions, rewards, second, terminals, actions, rewards, None, value_bounds=bounds)
 
 
 def build(shape: Shape | Control, work: str, members: int) -> Run:
@@ -64,6 +72,7 @@ def discrete(shape: Shape, work: str) -> tuple[DQN, Spec]:
         hidden=shape.hidden,
         target_period=TARGET_PERIOD,
         network=shape.network,
+        **SETTINGS.get(work, {}),
     )
     return method, Spec(shape.observation, DiscreteActions(ACTIONS))
 

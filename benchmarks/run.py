@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 MEMBERS = (1, 4)
 PEAKS = ("matmul-square", "matmul-same")  # whatever else is asked: bars are held against them
+REMEDIES = ("q+layer-norm", "q+dr3+beer", "q+clip", "q+hl-gauss")
 DISCRETE_CQL = [("minatar", "cql", members) for members in MEMBERS]
 
 
@@ -44,6 +45,7 @@ def questions(side: str) -> list[tuple[str, str, int]]:
     peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
     costs = [*((shape, "q+dr3-stop", 1) for shape in WITH_DR3), ("nature", "q+label-noise", 1)]
+    costs += [("minatar", work, 1) for work in REMEDIES]
     return [*both, *DISCRETE_CQL, *costs, *peaks, *control]
 
 

@@ -80,7 +80,7 @@ def serve(build: Callable[[Any, str, int], Run]) -> None:
 
     `build(shape, work, members)` is called once per kind of question; the first answer holds whatever it compiles, and
     is the asker's to throw away. Works are "q" (the base method), "cql" (discrete CQL), "q+dr3", "q+dr3-stop" (no
-    gradient into phi') and "q+label-noise".
+    gradient into phi'), "q+label-noise", and the remedies "q+layer-norm", "q+dr3+beer", "q+clip" and "q+hl-gauss".
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer

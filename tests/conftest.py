@@ -36,7 +36,7 @@ def compiled_quickly(request):
     Networks, whose products are written for what XLA makes of them, whole runs, their bits and the theory's long loops
     have the programs that users have.
     """
-    quickly = request.path.parent.name in ("methods", "regularizers")
+    quickly = request.path.parent.name in ("methods", "regularizers") or request.path.stem == "test_masks"
     jax.config.update("jax_disable_most_optimizations", quickly)
     yield
     jax.config.update("jax_disable_most_optimizations", False)

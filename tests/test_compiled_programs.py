@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from dr3 import compiled_programs
+from dr3.training.loop import COMPILER_OPTIONS
 
 SCRIPT = """
 from dr3.compiled_programs import keep_compiled_programs
@@ -54,3 +55,15 @@ def test_all_else_is_shown(monkeypatch):
     for message in told:
         compiled_programs._show(message, UserWarning, "file", 1)
     assert shown == told
+
+
+def test_options_that_the_compiler_does_not_know_are_left_out():
+    options = {"xla_cpu_enable_fast_math": False, "xla_no_such_option": 1}
+    assert compiled_programs.known_options(options) == {"xla_cpu_enable_fast_math": False}
+    assert compiled_programs.known_options(COMPILER_OPTIONS).items() <= COMPILER_OPTIONS.items()
+
+
+def test_the_package_needs_no_fcntl():
+    """Windows has none."""
+    script = "import sys; sys.modules['fcntl'] = None\nimport dr3.cli.train, dr3.sweeps, dr3.reports.report"
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -65,7 +65,7 @@ def test_json_holds_no_nan_and_no_numpy():
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (None, "cannot be read: No such file"),
+        (None, "there is no such file"),
         ("{", "is damaged: it is not JSON"),
         ("[1]", "its 'step' is missing or of another kind"),
         ('{"step": "5"}', "its 'step' is missing or of another kind"),

@@ -1,4 +1,4 @@
-"""Adam by hand and beside Optax; a target network's way towards its critic."""
+"""Optimizers by hand and beside Optax; a target network's way towards its critic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from dr3.optimization import Adam, move
+from dr3.optimization import Adam, OptimizerName, move, optimizer_for
 
 
 def test_the_first_two_steps_by_hand() -> None:
@@ -40,6 +40,53 @@ def test_it_walks_as_optax_does(epsilon: float) -> None:
     assert jax.tree.structure(memory) == jax.tree.structure(record)
     for left, right in zip(jax.tree.leaves((mine, memory)), jax.tree.leaves((yours, record)), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-6)
+
+
+# One step from w = 1 with g = 2, α = 0.1 and ε = 0.5. First steps of Adam are corrected: m̂ = g, v̂ = g².
+BY_HAND: dict[OptimizerName, float] = {
+    "adam": 1 - 0.1 * 2 / (2 + 0.5),
+    "adamw": 1 - 0.1 * (2 / (2 + 0.5) + 1e-4 * 1),
+    "rmsprop": 1 - 0.1 * 2 / ((0.1 * 2**2) ** 0.5 + 0.5),
+    "sgd": 1 - 0.1 * 2,
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_one_step_of_each_by_hand(name: OptimizerName) -> None:
+    optimizer = optimizer_for(name, 0.1, 0.5)
+    weight = jnp.array([1.0])
+    np.testing.assert_allclose(
+        optimizer.step(weight, jnp.array([2.0]), optimizer.init(weight))[0], [BY_HAND[name]], rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("adamw", optax.adamw(1e-2, eps=1e-3)),
+        ("rmsprop", optax.rmsprop(1e-2, eps=1e-3, eps_in_sqrt=False)),
+        ("sgd", optax.sgd(1e-2)),
+    ],
+)
+def test_all_others_are_optax_with_numbers_that_may_be_traced(name, theirs) -> None:
+    weights = {"weight": jnp.linspace(-1, 1, 12).reshape(3, 4), "bias": jnp.zeros(3)}
+
+    def slope(weights):
+        return jax.tree.map(lambda w: jnp.cos(3 * w), weights)
+
+    @jax.jit
+    def ours(rate, floor, weights):
+        optimizer = optimizer_for(name, rate, floor)
+        memory = optimizer.init(weights)
+        for _ in range(3):
+            weights, memory = optimizer.step(weights, slope(weights), memory)
+        return weights
+
+    moved, memory = weights, theirs.init(weights)
+    for _ in range(3):
+        change, memory = theirs.update(slope(moved), memory, moved)
+        moved = optax.apply_updates(moved, change)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7), ours(1e-2, 1e-3, weights), moved)
 
 
 def test_a_target_goes_part_of_the_way() -> None:

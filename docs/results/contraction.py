@@ -36,7 +36,7 @@ class Options:
 
 def main(options: Options) -> None:
     runs = dr3.open(options.run)
-    data = dr3.load(runs.config["data"]["source"])
+    data = dr3.load(runs.config.data.source)
     random = np.random.default_rng(0)
     for step in options.steps:
         found = []

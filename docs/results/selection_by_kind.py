@@ -12,7 +12,7 @@ from pathlib import Path
 import dr3
 from dr3.cli.rule_study import RULES, rules_over, trials_of
 from dr3.cli.select import Select
-from dr3.diagnostics.study import Trial, comparable
+from dr3.diagnostics.study import RuleTrial, comparable
 
 KINDS = {
     "DQN": lambda trial: trial.algorithm == "dqn",
@@ -27,7 +27,7 @@ def main(folders: list[str]) -> None:
     everyone = trials_of([dr3.open(folder) for folder in options.runs], options)
     columns = {}
     for name, belongs in KINDS.items():
-        found: list[Trial] = comparable([trial for trial in everyone if belongs(trial)])[0]
+        found: list[RuleTrial] = comparable([trial for trial in everyone if belongs(trial)])[0]
         columns[f"{name}, {len(found)} members"] = rules_over(found)
     print(f"| rule | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for rule in (*RULES, "any checkpoint"):

@@ -19,7 +19,7 @@ from dr3.notation import spell, split
 from dr3.reports.compare import MEASURED
 from dr3.reports.curves import Panel, draw
 from dr3.runs import Runs
-from dr3.stats import average_over_checkpoints, carried_on, difference, mean
+from dr3.stats import average_over_checkpoints, difference, forward_fill, mean
 
 WITHOUT = "none"
 COLUMNS = (
@@ -79,7 +79,7 @@ def arms_in(options: Options) -> Arms:
     methods: set[str] = set()
     for config in sorted(config for sweep in options.sweeps for config in sweep.glob("*/config.json")):
         runs = Runs(config.parent)
-        source, member = runs.config["data"]["source"], runs.members[0]
+        source, member = runs.config.data.source, runs.members[0]
         if options.only in source and options.method in (None, member.method.name):
             methods.add(member.method.name)
             name = WITHOUT if member.regularizer is None else spell(member.regularizer)
@@ -107,7 +107,7 @@ def world_of(word: str) -> str:
 
 def row(without: Runs, treated: Runs, score: str) -> list[str]:
     """Average and final score of both with the gain, then the instruments at the end, without → with."""
-    curves = [carried_on(runs.evaluations[score])[:, runs.evaluation_steps > 0] for runs in (without, treated)]
+    curves = [forward_fill(runs.evaluations[score])[:, runs.evaluation_steps > 0] for runs in (without, treated)]
     cells = []
     for summary in (lambda of: average_over_checkpoints(of[:, None])[:, 0], lambda of: of[:, -1]):
         before, after = (summary(of) for of in curves)
@@ -115,7 +115,7 @@ def row(without: Runs, treated: Runs, score: str) -> list[str]:
         cells += [f"{before.mean():.2f}", f"{after.mean():.2f}"]
         cells.append(f"{gain.estimate:+.2f} ({gain.lower:+.2f}, {gain.upper:+.2f})")
     ends = {
-        name: [np.median(carried_on(r.metrics[key])[:, -1]) for r in (without, treated)]
+        name: [np.median(forward_fill(r.metrics[key])[:, -1]) for r in (without, treated)]
         for name, key in MEASURED.items()
     }
     return cells + [f"{before:.3g} → {after:.3g}" for before, after in ends.values()]

@@ -1,4 +1,4 @@
-"""Compiled programs, kept for the next process: XLA's persistent compilation cache, and what a kill does to it."""
+"""How programs are compiled: options that XLA may not know, and its cache of programs, which a kill can damage."""
 
 from __future__ import annotations
 
@@ -66,3 +66,19 @@ def _remove(program: str) -> bool:
             entry.unlink(missing_ok=True)
             removed = True
     return removed
+
+
+def known_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that this version of XLA's compiler knows: they come and go, and one that it does not know is an error."""
+    import jax
+
+    def known(name: str, value: Any) -> bool:
+        try:
+            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+        except RuntimeError as error:
+            if "No such compile option" not in str(error):
+                raise
+            return False
+        return True
+
+    return {name: value for name, value in options.items() if known(name, value)}

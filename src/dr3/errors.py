@@ -15,8 +15,13 @@ class UserError(Exception):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about a name that nothing has: the known one that is nearest, if one is near."""
+    near = nearest(name, known, most=1)
+    return f"; did you mean {near[0]}?" if near else "."
+
+
+def nearest(name: str, known: Iterable[str], *, most: int) -> list[str]:
+    """The known names that are near to one, the nearest first."""
     from difflib import get_close_matches  # only where something has gone wrong
 
     spellings = {one.lower(): one for one in known}
-    near = get_close_matches(name.lower(), spellings, n=1)
-    return f"; did you mean {spellings[near[0]]}?" if near else "."
+    return [spellings[one] for one in get_close_matches(name.lower(), spellings, n=most)]

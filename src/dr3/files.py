@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import UnionType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from dr3.errors import UserError
+
+
+def exists(path: Path) -> bool:
+    """Whether it is there; what cannot be a name (one too long, say) is not."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def check_folder(path: Path) -> None:
@@ -42,6 +52,8 @@ def written_whole(path: Path) -> Generator[Path]:
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    unfinished.unlink(missing_ok=True)  # a link that somebody has laid there must not be written through
+    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         yield unfinished
         with unfinished.open("rb+") as stream:
@@ -61,7 +73,8 @@ def write_text(path: Path, text: str) -> None:
     """Replace a file in one step, making its folder if need be."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(path) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+        # A path that is not UTF-8 comes as half a surrogate, which is written as JSON's own escape: \\udcff.
+        unfinished.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_json(path: Path, record: Any) -> None:
@@ -80,13 +93,36 @@ def for_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def sha256_of(path: Path) -> str:
+    """Of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A regular file, opened to be read; a pipe or a device, which would be waited for, is refused."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file.") from None
+    except (OSError, ValueError) as error:  # the latter of a name with a zero byte in it
+        raise UserError(f"{path}: the file cannot be opened ({getattr(error, 'strerror', error)}).") from None
+    kind = os.fstat(number).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(number)
+        what = "folder" if stat.S_ISDIR(kind) else "pipe or device"
+        raise UserError(f"{path}: this is a {what}, but a file is needed.")
+    return os.fdopen(number, "rb")
+
+
 def read_json(file: Path, **needed: type | UnionType) -> dict[str, Any]:
     """The record in a JSON file, with every field that is `needed`, of its type."""
     try:
-        record = json.loads(file.read_bytes())
+        with open_regular(file) as stream:
+            record = json.loads(stream.read())
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"{file} is damaged: it is not JSON.") from None
     record = record if isinstance(record, dict) else {}
     for name, kind in needed.items():
@@ -99,14 +135,15 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
     """The rows of a JSON-lines file. A last line that was cut short is left out; one in the middle is an error."""
     if not file.exists():
         return []
-    lines = file.read_bytes().split(b"\n")
+    with open_regular(file) as stream:
+        lines = stream.read().split(b"\n")
     rows = []
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
             rows.append(json.loads(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             if number < len(lines):
                 raise UserError(f"{file} is damaged: line {number} is not JSON.") from None
     return rows

@@ -8,30 +8,72 @@ code runs (sizes, switches, names) is part of the pytree's structure, and a chan
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import jax
 import numpy as np
+from jax.core import Tracer
+from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
-from dr3.errors import UserError, did_you_mean
+from dr3.errors import UserError
+from dr3.plugins import remember
+
+if TYPE_CHECKING:
+    from dr3.registry import Registry
 
 T = TypeVar("T")
 
 MOST = 2**31 - 1  # what a whole number on the device can be
+# Metadata of a field that older records do not have: at its default it is not written, so that a run keeps its name.
+ADDED_LATER = {"added_later": True}
+
+_known: set[type] = set()
 
 
 def hyperparameters(cls: type[T]) -> type[T]:
-    """Register a frozen dataclass with JAX: its float fields, and the fields named in `TRACED`, are leaves."""
+    """Make a frozen dataclass check its settings when it is constructed, and register it with JAX.
+
+    Every value must be of its field's kind, and a method `check`, where there is one, refuses what is out of range.
+    Float fields, and the fields named in `TRACED`, are leaves.
+    """
+    if cls in _known:  # JAX takes a class once; `dr3.register` is written above this decorator, or in its place
+        return cls
+    _known.add(cls)
     hints = get_type_hints(cls)
     names = [field.name for field in dataclasses.fields(cls)]  # ty: ignore[invalid-argument-type]
-    also = getattr(cls, "TRACED", ())
-    leaves = [name for name in names if hints[name] is float or name in also]
-    return jax.tree_util.register_dataclass(
-        cls, data_fields=leaves, meta_fields=[name for name in names if name not in leaves]
-    )
+    leaves = [name for name in names if hints[name] is float or name in getattr(cls, "TRACED", ())]
+    fixed = [name for name in names if name not in leaves]
+    construct = cls.__init__
+
+    @functools.wraps(construct)
+    def checked(self: Any, *values: Any, **named: Any) -> None:
+        construct(self, *values, **named)
+        for name in names:
+            object.__setattr__(self, name, _plain(getattr(self, name)))
+        if any(isinstance(getattr(self, name), Tracer) for name in leaves):
+            return  # inside a compiled function, as by `dataclasses.replace`: there is no number to look at
+        check_settings(self)
+        getattr(self, "check", lambda: None)()
+
+    def flatten(settings: T) -> tuple[list[tuple[GetAttrKey, Any]], tuple[Any, ...]]:
+        keyed = [(GetAttrKey(name), getattr(settings, name)) for name in leaves]
+        return keyed, tuple(getattr(settings, name) for name in fixed)
+
+    def rebuild(structure: tuple[Any, ...], values: Iterable[Any]) -> T:
+        # Past the constructor: the leaves may be tracers, arrays of a population, or placeholders of JAX's own.
+        settings = object.__new__(cls)
+        for name, value in zip((*leaves, *fixed), (*values, *structure), strict=True):
+            object.__setattr__(settings, name, value)
+        return settings
+
+    cls.__init__ = checked  # ty: ignore[invalid-assignment]
+    register_pytree_with_keys(cls, flatten, rebuild)
+    return cls
 
 
 def check_settings(settings: Any) -> None:
@@ -44,45 +86,52 @@ def check_settings(settings: Any) -> None:
             raise UserError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
         if hint is bool and not isinstance(value, bool):
             raise UserError(f"{name} must be True or False, not {value!r}.")
+        if (hint is str or (hint == str | None and value is not None)) and not isinstance(value, str):
+            raise UserError(f"{name} must be a text, not {value!r}.")
         if hint is float or (NoneType in get_args(hint) and float in get_args(hint) and value is not None):
-            if not isinstance(value, Real):
+            if not isinstance(value, Real) or isinstance(value, bool):
                 raise UserError(f"{name} must be a number, not {value!r}.")
+            if not math.isfinite(value):
+                raise UserError(f"{name} must be a finite number, not {value}.")
         elif hint is int:
             _check_whole(name, value)
         elif hint == tuple[int, ...]:
-            if not isinstance(value, tuple | list):
+            if not isinstance(value, tuple):
                 raise UserError(f"{name} must be whole numbers in a tuple, such as (256, 256), not {value!r}.")
             for one in value:
                 _check_whole(f"every number in {name}", one)
 
 
+def _plain(value: Any) -> Any:
+    """Python's own numbers and tuples in the place of arrays: what a configuration can hold."""
+    if isinstance(value, list) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        return tuple(np.asarray(value).tolist())
+    scalar = isinstance(value, np.generic | np.ndarray | jax.Array) and not isinstance(value, Tracer)
+    return value.item() if scalar and np.ndim(value) == 0 else value
+
+
 def _check_whole(name: str, value: Any) -> None:
-    if not isinstance(value, Integral):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise UserError(f"{name} must be a whole number, not {value!r}.")
     if value > MOST:
         raise UserError(f"{name} must be at most {MOST}, not {value}.")
 
 
-def plain(settings: T) -> T:
-    """The same with Python's own numbers and tuples in the place of numpy's: what a configuration can hold."""
-    hints = get_type_hints(type(settings))
-    changed = {}
-    for field in dataclasses.fields(settings):  # ty: ignore[invalid-argument-type]
-        value = getattr(settings, field.name)
-        if isinstance(value, np.generic):
-            changed[field.name] = value.item()
-        elif hints[field.name] == tuple[int, ...] and isinstance(value, list | np.ndarray):
-            changed[field.name] = tuple(np.asarray(value).tolist())
-    return dataclasses.replace(settings, **changed) if changed else settings  # ty: ignore[invalid-argument-type]
-
-
-def whole(name: str, value: Any, least: float = -math.inf) -> int:
+def whole_number(name: str, value: Any, least: float = -math.inf) -> int:
     """A count as Python's own integer, also where it is written 1e5 or comes out of numpy."""
     if isinstance(value, Real) and math.isfinite(value) and value == int(value):
         value = int(value)
     _check_whole(name, value)
     within(name, value, least)
     return value
+
+
+def seconds(name: str, value: Any) -> None:
+    """Refuse what is no length of time; None is one that is not given."""
+    if value is not None:
+        if not isinstance(value, Real) or isinstance(value, bool):
+            raise UserError(f"{name} must be a number of seconds, not {value!r}.")
+        within(name, float(value), 0)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -103,25 +152,40 @@ def within(name: str, value: float, least: float, most: float = math.inf) -> Non
 
 
 def to_json(value: Any) -> dict[str, Any] | None:
-    """The fields of a method or regularizer, and its name: enough to build it again, and equal to itself read back."""
+    """The fields of a method or regularizer, its name, and where its class lives if that is not in dr3.
+
+    It is enough to build it again, and equal to itself read back.
+    """
     if value is None:
         return None
-    fields = {key: list(item) if isinstance(item, tuple) else item for key, item in dataclasses.asdict(value).items()}
-    return {"name": value.name, **fields}
+    later = {
+        f.name for f in dataclasses.fields(value) if f.metadata == ADDED_LATER and getattr(value, f.name) == f.default
+    }
+    fields = {f.name: _record(getattr(value, f.name)) for f in dataclasses.fields(value) if f.name not in later}
+    home = remember(type(value))
+    return {
+        "name": value.name,
+        **({} if home is None else {"class": home}),
+        **fields,
+    }
 
 
-def from_json(registry: dict[str, type], record: dict[str, Any] | None) -> Any:
+def _record(item: Any) -> Any:
+    """A setting as JSON holds it; one that is made of others with a name, such as the terms of a sum, as theirs."""
+    if isinstance(item, tuple):
+        return [_record(one) for one in item]
+    return to_json(item) if dataclasses.is_dataclass(item) else item
+
+
+def from_json(registry: Registry, record: dict[str, Any] | None) -> Any:
     """The inverse of `to_json`, with lists turned back into the tuples that JSON cannot hold."""
     if record is None:
         return None
-    chosen = {key: tuple(item) if isinstance(item, list) else item for key, item in record.items() if key != "name"}
-    return lookup(registry, record["name"], "name")(**chosen)
 
+    def built(item: Any) -> Any:
+        if isinstance(item, list):
+            return tuple(built(one) for one in item)
+        return from_json(registry, item) if isinstance(item, dict) else item
 
-def lookup(registry: dict[str, type], name: str, kind: str) -> Any:
-    """The class behind a name, or one sentence that lists the names there are."""
-    if name not in registry:
-        raise UserError(
-            f"There is no {kind} {name!r}; there are {', '.join(sorted(registry))}{did_you_mean(name, registry)}"
-        )
-    return registry[name]
+    chosen: dict[str, Any] = {key: built(item) for key, item in record.items()}
+    return registry.class_of(chosen.pop("name"), chosen.pop("class", None))(**chosen)

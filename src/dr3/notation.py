@@ -14,6 +14,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dr3.errors import UserError, did_you_mean
 
+LARGEST = 2**53  # beyond it, numbers as they are read here skip some
+
 
 def split(word: str) -> tuple[str, list[str]]:
     """The name, and the settings that follow it."""
@@ -44,7 +46,14 @@ def settings_for(function: Callable[..., Any], word: str) -> dict[str, Any]:
 
 
 def spell(value: Any) -> str:
-    """The word for a dataclass with a name: its first setting, then those that are not at their default."""
+    """The word for a dataclass with a name: its first setting, then those that are not at their default.
+
+    A sum is the words of its terms, joined by +; what multiplies all of them is in theirs.
+    """
+    if terms := getattr(value, "terms", ()):
+        first = dataclasses.fields(value)[0].name
+        factor = getattr(value, first)
+        return "+".join(spell(dataclasses.replace(term, **{first: factor * getattr(term, first)})) for term in terms)
     first, *rest = dataclasses.fields(value)
     settings = {field.name: getattr(value, field.name) for field in rest}
     changed = {field.name: settings[field.name] for field in rest if settings[field.name] != field.default}
@@ -84,6 +93,8 @@ def _read(word: str, key: str, hint: Any, text: str) -> Any:
 def count(text: str) -> int:
     """A whole number, also as `1e6` or `5_000`. ValueError for anything else."""
     number = _finite(text)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{text[:20]} is too large")
     if number != int(number):
         raise ValueError(f"{text} is not a whole number")
     return int(number)

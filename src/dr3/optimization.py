@@ -1,8 +1,8 @@
-"""The two steps every method takes with its weights: Adam's, and a target network's towards its critic."""
+"""The two steps every method takes with its weights: an optimizer's, and a target network's towards its critic."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 T = TypeVar("T")
 
+OptimizerName = Literal["adam", "adamw", "sgd", "rmsprop"]
 
 # Decay of the two moments: the defaults of Adam's authors, of Optax and of PyTorch, and what the paper's agents use.
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999
@@ -40,6 +41,51 @@ class Adam(NamedTuple):
         rate, floor = self.learning_rate * root / (1 - MEAN_DECAY**count), self.epsilon * root
         moved = jax.tree.map(lambda w, m, v: w - rate * m / (jnp.sqrt(v) + floor), parameters, mean, square)
         return moved, (moments._replace(count=count, mu=mean, nu=square), *rest)
+
+
+class Optax(NamedTuple):
+    """One of Optax's optimizers, taken as Adam is."""
+
+    transformation: optax.GradientTransformation
+
+    def init(self, parameters: Any) -> optax.OptState:
+        return self.transformation.init(parameters)
+
+    def step(self, parameters: T, gradient: T, memory: optax.OptState) -> tuple[T, optax.OptState]:
+        change, memory = self.transformation.update(cast(Any, gradient), memory, cast(Any, parameters))
+        return cast(T, optax.apply_updates(cast(Any, parameters), change)), memory
+
+
+Optimizer = Adam | Optax
+
+
+def optimizer_for(name: OptimizerName, learning_rate: ArrayLike, epsilon: ArrayLike) -> Optimizer:
+    """The optimizer of that name. What it has beside a step size and ε is at Optax's default.
+
+    AdamW decays by 1e-4 of a weight; RMSProp's squares decay by 0.9, its ε is outside the root, as Adam's is; SGD is
+    plain, w - α g, as in the theory.
+    """
+    rate, floor = cast(Any, learning_rate), cast(Any, epsilon)
+    if name == "adam":
+        return Adam(learning_rate, epsilon)
+    if name == "adamw":
+        return Optax(optax.adamw(rate, eps=floor))
+    if name == "rmsprop":
+        return Optax(optax.rmsprop(rate, eps=floor, eps_in_sqrt=False))
+    return Optax(optax.sgd(rate))
+
+
+def cleared(memory: optax.OptState, changed: Any) -> optax.OptState:
+    """The memory of an optimizer with its moments set to 0 where `changed`, a tree like the parameters, is true."""
+    structure = jax.tree.structure(changed)
+
+    def is_moment(part: Any) -> bool:
+        return jax.tree.structure(part) == structure
+
+    def clear(part: Any) -> Any:
+        return jax.tree.map(lambda gone, leaf: jnp.where(gone, 0, leaf), changed, part) if is_moment(part) else part
+
+    return jax.tree.map(clear, memory, is_leaf=is_moment)
 
 
 def move(target: T, towards: T, rate: ArrayLike) -> T:

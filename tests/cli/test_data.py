@@ -36,15 +36,15 @@ def test_without_arguments_it_says_how(capsys):
 @pytest.mark.parametrize(
     ("words", "collector", "out"),
     [
-        ("dqn --env minatar/breakout --steps 1e6", "replay.collect_dqn", "minatar-breakout-dqn-0.npz"),
-        ("dqn --env minatar/breakout --seed 3", "replay.collect_dqn", "minatar-breakout-dqn-3.npz"),
-        ("dqn --env atari/Pong --seed 2", "emulated.collect_emulated_dqn", "Pong/2/replay_logs"),
-        ("sac --env Hopper-v5 --seed 1", "sac_replay.collect_sac", "hopper-v5-sac-1.npz"),
+        ("dqn --env minatar/breakout --steps 1e6", "online_dqn.collect_dqn", "minatar-breakout-dqn-0.npz"),
+        ("dqn --env minatar/breakout --seed 3", "online_dqn.collect_dqn", "minatar-breakout-dqn-3.npz"),
+        ("dqn --env atari/Pong --seed 2", "emulated_dqn.collect_emulated_dqn", "Pong/2/replay_logs"),
+        ("sac --env Hopper-v5 --seed 1", "online_sac.collect_sac", "hopper-v5-sac-1.npz"),
         ("maze --env pointmaze/medium --kind play", "maze.collect_maze", "pointmaze-medium-play-0.npz"),
         ("drawers --task drawers/closed", "drawers.collect_drawers", "drawers-closed-0"),
-        ("dqn --env minatar/breakout --out mine.npz", "replay.collect_dqn", "mine.npz"),
-        ("dqn --env minatar/breakout --out data/atari/x.npz", "replay.collect_dqn", "data/atari/x.npz"),
-        ("dqn --env=atari/Pong --out minatar/x.npz", "emulated.collect_emulated_dqn", "minatar/x.npz"),
+        ("dqn --env minatar/breakout --out mine.npz", "online_dqn.collect_dqn", "mine.npz"),
+        ("dqn --env minatar/breakout --out data/atari/x.npz", "online_dqn.collect_dqn", "data/atari/x.npz"),
+        ("dqn --env=atari/Pong --out minatar/x.npz", "emulated_dqn.collect_emulated_dqn", "minatar/x.npz"),
     ],
 )
 def test_what_is_collected_is_named_after_its_world(words, collector, out, logged, capsys, monkeypatch):

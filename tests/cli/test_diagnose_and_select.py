@@ -30,7 +30,8 @@ def own(folder, tmp_path):
 
 
 def set_returns(folder, returns):
-    """Let the only member have had these returns: {step: return}."""
+    """Let the only member have had these returns: {step: return}. Its state, which would notice, goes."""
+    shutil.rmtree(folder / "state")
     file = folder / "evaluations.jsonl"
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     changed = [{**row, "evaluation/return": returns.get(row["step"], 0.0)} for row in rows]
@@ -58,7 +59,7 @@ def test_a_run_without_checkpoints_is_a_mistake_and_not_healthy(own, capsys):
     shutil.rmtree(own / "checkpoints")
     assert invoke(["diagnose", str(own)]) == 2
     said = capsys.readouterr()
-    assert "has no whole checkpoint yet" in said.err
+    assert "has no complete checkpoint yet" in said.err
     assert said.out == ""
 
 
@@ -78,36 +79,42 @@ def test_layers_make_a_picture(folder, tmp_path, capsys):
     assert record["layers"] == ["dense1", "head"]
 
 
-def test_select_prints_its_protocol(folder, tmp_path, capsys):
-    assert invoke(["select", str(folder), "--rule", "last", "--json", str(tmp_path / "chosen.json")]) == 0
+def test_select_prints_its_protocol(folder, capsys):
+    assert invoke(["select", str(folder), "--rule", "last"]) == 0
     assert "Rule last: the last checkpoint. No simulator was used." in " ".join(capsys.readouterr().out.split())
-    assert json.loads((tmp_path / "chosen.json").read_text())[0]["members"][0]["step"] == 4
+    assert invoke(["select", str(folder), "--rule", "last", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)[0]
+    assert (record["member"], record["step"], record["members"][0]["step"]) == (0, 4, 4)
 
 
-def test_a_member_whose_critics_are_all_broken_has_no_checkpoint_and_the_exit_code_is_1(own, tmp_path, capsys):
+def test_select_ranks_everything_together_and_says_what_cannot_be_told(own, capsys):
+    code = invoke(["select", str(own)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Rule fqe" in said
+    assert "The policy that logged is worth" in said
+    assert "cannot be told" in said
+    record = json.loads((own / "selection.json").read_text())
+    assert code == (1 if record["member"] is None else 0)
+    assert len(record["ranking"]) == 2
+
+
+def test_a_member_whose_critics_are_all_broken_has_no_checkpoint_and_the_exit_code_is_1(own, capsys):
     runs = Runs(own)
     for step in (2, 4):
         critics = jax.tree.map(lambda leaf: leaf * np.nan, runs.critics(step))
         runs.folder.checkpoints.save(step, critics)
-    assert invoke(["select", str(own), "--rule", "healthy", "--json", str(tmp_path / "chosen.json")]) == 1
+    assert invoke(["select", str(own), "--rule", "healthy"]) == 1
     assert "dqn: no checkpoint has a critic that is finite." in capsys.readouterr().out
-    assert json.loads((tmp_path / "chosen.json").read_text())[0]["members"] == [
-        {"member": "dqn", "step": None, "scores": [None, None]}
-    ]
+    assert invoke(["select", str(own), "--rule", "healthy", "--json"]) == 1
+    members = json.loads(capsys.readouterr().out)[0]["members"]
+    assert members == [{"member": "dqn", "step": None, "scores": [None, None]}]
 
 
-def test_a_place_where_no_record_can_be_is_refused_before_anything_is_chosen(own, capsys):
-    (own / "selection.json").unlink(missing_ok=True)
-    assert invoke(["select", str(own), "--rule", "last", "--json", str(own)]) == 2
-    assert "is a folder" in capsys.readouterr().err
-    assert not (own / "selection.json").exists()
-
-
-def test_a_better_rule_has_less_regret_where_returns_are_negative(own, tmp_path):
+def test_a_better_rule_has_less_regret_where_returns_are_negative(own, capsys):
     set_returns(own, {2: -10.0, 4: -2.0})
-    file = tmp_path / "study.json"
-    assert invoke(["select", "--measure", str(own), "--rules", "last", "step:2", "--json", str(file)]) == 0
-    rules = json.loads(file.read_text())["rules"]
+    capsys.readouterr()
+    assert invoke(["select", "--measure", str(own), "--rules", "last", "step:2", "--json"]) == 0
+    rules = json.loads(capsys.readouterr().out)["rules"]
     # All that can be lost is 8. A single run has no interval.
     assert rules["last"]["regret"] == [0, None, None]
     assert rules["step:2"]["regret"] == [1, None, None]
@@ -128,7 +135,7 @@ def test_rules_are_measured_on_data_that_moved(own, tmp_path, capsys):
     moved = tmp_path / "moved.npz"
     write_npz(moved, load("grid16smoothobs:size=32", discount=0.9))
     config = json.loads((own / "config.json").read_text())
-    config["data"]["source"] = str(tmp_path / "away.npz")
+    config["data"] |= dict.fromkeys(("source", "found_at"), str(tmp_path / "away.npz"))
     (own / "config.json").write_text(json.dumps(config))
     arguments = ["select", "--measure", str(own), "--rules", "q"]
     assert invoke(arguments) == 2
@@ -159,9 +166,9 @@ def test_a_world_that_a_run_does_not_name_is_not_looked_up(own, capsys):
         (["select", "--rule", "q", "--rules", "q"], "--rules says what --measure compares"),
         (["select", "--rule", "q", "--no-gradients"], "--no-gradients is for --measure"),
         (["select", "--measure", "--rule", "q"], "--rule chooses by one rule"),
-        (["select", "--rule", "q", "--held-out", "x.npz"], "--held-out is for the rules td-error and healthy"),
-        (["diagnose", "--layers", "--data", "x.npz"], "--layers tries policies in a world and reads no data"),
-        (["diagnose", "--layers", "--held-out", "x.npz"], "--layers tries policies in a world and reads no data"),
+        (["select", "--rule", "q", "--held-out", "x.npz"], "--held-out is for the rules fqe, healthy, td-error"),
+        (["diagnose", "--layers", "--data", "x.npz"], "--layers evaluates policies in a world and reads no data"),
+        (["diagnose", "--layers", "--held-out", "x.npz"], "--layers evaluates policies in a world and reads no data"),
         (["diagnose", "--replace", "fresh"], "are for --layers"),
         (["diagnose", "--out", "x.png"], "are for --layers"),
     ],
@@ -172,18 +179,19 @@ def test_flags_that_would_be_ignored_are_refused(folder, arguments, sentence, ca
     assert sentence in capsys.readouterr().err
 
 
-def test_select_measures_rules_where_returns_are_known(own, tmp_path, capsys):
+def test_select_measures_rules_where_returns_are_known(own, capsys):
     set_returns(own, {2: 1.0, 4: 3.0})
-    file = tmp_path / "study.json"
-    assert invoke(["select", "--measure", str(own), "--held-out", "{world}:seed=5:size=16", "--json", str(file)]) == 0
-    record = json.loads(file.read_text())
+    command = ["select", "--measure", str(own), "--held-out", "{world}:seed=5:size=16"]
+    assert invoke(command) == 0
+    assert "rank correlation" in capsys.readouterr().out
+    assert invoke([*command, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
     assert set(record["rules"]) >= {"last", "fqe", "td-error", "coadaptation", "any checkpoint"}
     assert record["trials"][0]["task"] == "grid16smoothobs"
-    assert "rank correlation" in capsys.readouterr().out
 
 
 def test_mistakes_are_exit_code_2(folder, tmp_path, capsys):
-    assert invoke(["select", str(folder)]) == 2
-    assert "--rule last, step:N" in capsys.readouterr().err
+    assert invoke(["select", str(folder), "--rule", "best"]) == 2
+    assert "There is no rule 'best'; there are" in capsys.readouterr().err
     assert invoke(["diagnose", str(tmp_path)]) == 2
     assert "is not a run" in capsys.readouterr().err

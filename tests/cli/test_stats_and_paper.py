@@ -7,7 +7,7 @@ import pytest
 
 from dr3.cli import paper, stats
 from dr3.errors import UserError
-from dr3.stats import Result, read_results, write_results
+from dr3.stats import CheckpointResult, read_results, write_results
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_results(
         file,
         [
-            Result(name, task, seed, step, (base + seed + step / 10,))
+            CheckpointResult(name, task, seed, step, (base + seed + step / 10,))
             for name, base in (("CQL", 20.0), ("CQL+DR3", 40.0))
             for task in ("atari/Breakout@1%", "minatar/breakout@1%")
             for seed in range(3)
@@ -52,11 +52,11 @@ def test_stats_on_a_narrow_screen_cuts_no_number_and_no_name(
     assert "…" not in text
 
 
-def test_stats_writes_json_and_pictures(results: Path, tmp_path: Path) -> None:
+def test_stats_writes_json_and_pictures(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib")
-    summary, folder = tmp_path / "summary.json", tmp_path / "pictures"
-    assert stats.main([str(results), "--replicates", "50", "--json", str(summary), "--figures", str(folder)]) == 0
-    final = json.loads(summary.read_text())["measures"]["final"]
+    folder = tmp_path / "pictures"
+    assert stats.main([str(results), "--replicates", "50", "--json", "--figures", str(folder)]) == 0
+    final = json.loads(capsys.readouterr().out)["measures"]["final"]
     assert final["tasks"] == ["atari/Breakout@1%", "minatar/breakout@1%"]
     assert final["paper"]["CQL"] == {"atari/Breakout@1%": "21.8 ± 3.7", "minatar/breakout@1%": ""}
     assert len(list(folder.glob("*.svg"))) == 7
@@ -89,7 +89,9 @@ def test_stats_of_one_run_per_task_give_no_interval_and_no_verdict(
 def test_stats_of_small_raw_returns_have_three_digits_and_no_optimality_gap(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_results(results, [Result("DQN", "grid16", seed, 1, (value,)) for seed, value in enumerate((0.0123, 0.0145))])
+    write_results(
+        results, [CheckpointResult("DQN", "grid16", seed, 1, (value,)) for seed, value in enumerate((0.0123, 0.0145))]
+    )
     assert stats.main([str(results), "--replicates", "200"]) == 0
     text = capsys.readouterr().out
     rows = [line.split() for line in text.splitlines()]

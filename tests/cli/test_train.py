@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from dr3.cli import invoke
-from dr3.cli.train import Run, train_as_told
+from dr3.cli.train import Run, train_with
 from dr3.data import write_npz
-from dr3.methods import CQL, METHODS, ContinuousCQL, ContinuousMethod
+from dr3.methods import CQL, DQN, METHODS, ContinuousCQL, ContinuousMethod
 from dr3.regularizers import DR3
 from dr3.runs import Runs, digest
 
@@ -85,13 +85,16 @@ def asked(dr3, monkeypatch):
 
 def test_every_hyperparameter_is_a_flag(asked, file):
     _, method, _ = asked(
-        f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --batch-size 4 --hidden 5 3 "
-        "--error huber --target-period 2 --target-rate 0.5 --double --network mlp --normalise-features"
+        f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --optimizer sgd "
+        "--batch-size 4 --hidden 5 3 --error huber --target-period 2 --target-rate 0.5 --double --network mlp "
+        "--normalise-features --layer-norm --redo-every 7 --redo-threshold 0.2 --target-clip --hl-gauss 11 "
+        "--support -1 2"
     )
-    assert dataclasses.asdict(method) == {
+    given = {
         "discount": 0.9,
         "learning_rate": 1e-3,
         "adam_epsilon": 1e-4,
+        "optimizer": "sgd",
         "batch_size": 4,
         "network": "mlp",
         "hidden": (5, 3),
@@ -100,7 +103,16 @@ def test_every_hyperparameter_is_a_flag(asked, file):
         "target_period": 2,
         "target_rate": 0.5,
         "double": True,
+        "layer_norm": True,
+        "hyperspherical": False,
+        "redo_every": 7,
+        "redo_threshold": 0.2,
+        "target_clip": True,
+        "quantiles": 0,
+        "hl_gauss": 11,
+        "support": (-1.0, 2.0),
     }
+    assert dataclasses.asdict(method) == dataclasses.asdict(DQN()) | given
 
 
 def test_every_whole_number_may_be_written_1e2(asked, file):
@@ -125,7 +137,7 @@ def test_a_method_for_other_actions_is_told(dr3, tmp_path, logged_continuous):
     write_npz(tmp_path / "continuous.npz", logged_continuous)
     code, _, err = dr3(f"train dqn --data {tmp_path / 'continuous.npz'} --out {tmp_path / 'run'}")
     assert code == 2
-    assert "use continuous-cql (ContinuousCQL), sac, brac or bc" in err
+    assert "use continuous-cql (ContinuousCQL), continuous-iql, " in err
 
 
 def test_part_of_the_rows(asked, file):
@@ -144,7 +156,7 @@ def test_where_policies_are_tried(asked, file):
 
 def help_text(shown, flag):
     """What stands between a flag, with the kind of its value, and its default."""
-    kind = r"(?:, --no-\S+|\[INT \[INT \.\.\.\]\]|\{[^}]*\}(?:\|[A-Z]+)?|[A-Z]+)"
+    kind = r"(?:, --no-\S+|\[(?:INT|FLOAT) \[(?:INT|FLOAT) \.\.\.\]\]|\{[^}]*\}(?:\|[A-Z]+)?|[A-Z]+)"
     found = re.search(rf"--{flag} ?{kind} (?P<text>.*?) ?\(default:", shown)
     assert found, flag
     return found["text"]
@@ -189,9 +201,9 @@ def test_train_alone_lists_the_methods(dr3):
         ("train DQN --data grid16smoothobs", "; did you mean dqn?"),
         ("train dqn --data grid16smothobs", "; did you mean grid16smoothobs?"),
         ("train dqn --data grid16smoothobs:sise=9", "matrix_only_noise; did you mean size?"),
-        ("train dqn --data FILE --regularizer DR3:0.03", "srank; did you mean dr3?"),
-        ("train dqn --data FILE --regularizer none:1", "'none:1': none has neither a coefficient nor settings."),
-        ("train dqn --data FILE --env grid16smothobs", "; did you mean grid16smoothobs?"),
+        ("train dqn --data FILE --regularizer DR3:0.03", "; did you mean dr3?"),
+        ("train dqn --data FILE --regularizer none:1", "'none:1': none takes neither a coefficient nor settings."),
+        ("train dqn --data FILE --env grid16smothobs", "the nearest names: grid16smoothobs, "),
         ("train dqn --data FILE --env minatar/brekout", "; did you mean minatar/breakout?"),
         ("data descibe FILE", "dr3 data collect; did you mean describe?"),
         ("train --data grid16smoothobs", "dr3 train needs a method first"),
@@ -213,7 +225,7 @@ def test_train_alone_lists_the_methods(dr3):
         ("data describe CUT", "cut.npz"),
         (
             "data list",
-            "'dr3 data list'; there are dr3 data describe, dr3 data convert, dr3 data collect.",
+            "'dr3 data list'; there are dr3 data describe, dr3 data schema, dr3 data convert, dr3 data collect.",
         ),
         ("run digest HERE", "is not a run: it has no config.json"),
         ("run show HERE", "There is no command 'dr3 run show'; there are dr3 run digest, dr3 run export."),
@@ -272,7 +284,7 @@ def test_a_digest_is_the_same_for_a_copy(dr3, file, tmp_path):
 def test_a_run_that_would_only_clone_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("dr3.training.train", lambda *_, **__: None)
     run = Run(data="grid16smoothobs", steps=100, out=tmp_path / "run")
-    train_as_told(run, ContinuousCQL(warm_start=100))
+    train_with(run, ContinuousCQL(warm_start=100))
     assert "clones for its first 100 updates" in capsys.readouterr().err
-    train_as_told(run, ContinuousCQL(warm_start=99))
+    train_with(run, ContinuousCQL(warm_start=99))
     assert not capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_stopped_and_gone_on_it_ends_with_the_same_files(tmp_path, monkeypatch) 
     monkeypatch.setattr(collection, "act_part", act_one_part)
     with pytest.raises(KeyboardInterrupt):
         collect_little("drawers/closed", tmp_path / "stopped")
-    with pytest.raises(UserError, match="whose seed is another"):
+    with pytest.raises(UserError, match="with another seed"):
         collect_little("drawers/closed", tmp_path / "stopped", seed=1)
     monkeypatch.setattr(collection, "act_part", act_part)
     collect_little("drawers/closed", tmp_path / "stopped")

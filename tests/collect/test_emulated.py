@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke as command
-from dr3.collect.emulated import collect_emulated_dqn
-from dr3.collect.emulated_dqn import Agent, AtariSchedule
+from dr3.collect.emulated_dqn import AtariSchedule, EmulatedAgent, collect_emulated_dqn
 from dr3.data import DiscreteActions, load, read_dqn_replay
 from dr3.errors import UserError
 from dr3.methods import DQN
+from dr3.regularizers import DR3
 
 METHOD = DQN(network="mlp", hidden=(16,), batch_size=16, learning_rate=0.01, target_period=20, discount=0.9)
 SCHEDULE = AtariSchedule(steps_per_update=2, buffer=700, warmup=20, epsilon=0.1, epsilon_steps=300.0)
@@ -52,12 +52,18 @@ def test_it_learns(collected) -> None:
     assert collected.rewards[-200:].mean() > 1.5 * collected.rewards[:100].mean()
 
 
+def test_a_regularizer_is_part_of_what_the_agent_learns(collected, ladder, tmp_path) -> None:
+    data = collect_emulated_dqn(ladder, out=tmp_path / "ladder.npz", regularizer=DR3(1.0), **ASK)
+    assert data.fingerprint() != collected.fingerprint()
+    np.testing.assert_array_equal(data.actions[:20], collected.actions[:20])  # before the first update
+
+
 class Crash(Exception):
     pass
 
 
 def test_stops_and_kills_change_nothing(collected, ladder, tmp_path, monkeypatch) -> None:
-    out, real = tmp_path / "ladder.npz", Agent.step
+    out, real = tmp_path / "ladder.npz", EmulatedAgent.step
     with monkeypatch.context() as patches:
 
         def stopped(agent, place):
@@ -65,23 +71,23 @@ def test_stops_and_kills_change_nothing(collected, ladder, tmp_path, monkeypatch
                 signal.raise_signal(signal.SIGINT)
             return real(agent, place)
 
-        patches.setattr(Agent, "step", stopped)
+        patches.setattr(EmulatedAgent, "step", stopped)
         with pytest.raises(KeyboardInterrupt):
             collect_emulated_dqn(ladder, out=out, **ASK)
     assert not out.exists()
-    with pytest.raises(UserError, match="unfinished collection whose seed is another"):
+    with pytest.raises(UserError, match="unfinished collection with another seed"):
         collect_emulated_dqn(ladder, out=out, seed=1, **ASK)
     with monkeypatch.context() as patches:
 
         def killed(agent, place):
             after = real(agent, place)
             if place.step == 333:
-                patches.setattr("dr3.collect.going.SECONDS_PER_STATE", -1.0)  # the next step is saved
+                patches.setattr("dr3.collect.loop.SAVE_INTERVAL", -1.0)  # the next step is saved
             if place.step == 340:
                 raise Crash  # and this one is in the log, but in no state
             return after
 
-        patches.setattr(Agent, "step", killed)
+        patches.setattr(EmulatedAgent, "step", killed)
         with pytest.raises(Crash):
             collect_emulated_dqn(ladder, out=out, **ASK)
     assert collect_emulated_dqn(ladder, out=out, **ASK).rewards.sum() == collected.rewards.sum()
@@ -92,14 +98,14 @@ def test_stops_and_kills_change_nothing(collected, ladder, tmp_path, monkeypatch
 
 
 def test_an_emulator_that_plays_otherwise_is_noticed(ladder, tmp_path, monkeypatch) -> None:
-    real = Agent.step
+    real = EmulatedAgent.step
 
     def stopped(agent, place):
         if place.step == 12:
             signal.raise_signal(signal.SIGINT)
         return real(agent, place)
 
-    monkeypatch.setattr(Agent, "step", stopped)
+    monkeypatch.setattr(EmulatedAgent, "step", stopped)
     with pytest.raises(KeyboardInterrupt):
         collect_emulated_dqn(ladder, out=tmp_path / "x.npz", **ASK)
     games = type(ladder.open(1))
@@ -127,9 +133,7 @@ def test_a_folder_of_files_holds_the_same_steps(collected, ladder, tmp_path) -> 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"out": "x.hdf5"}, "written as .npz, or into a folder"),
-        ({"schedule": AtariSchedule(steps_per_update=0)}, "steps_per_update must be at least 1"),
-        ({"schedule": AtariSchedule(epsilon=2.0)}, "epsilon is a probability"),
+        ({"out": "x.hdf5"}, "written as .npz or a folder"),
         ({"method": DQN(batch_size=0)}, "batch_size must be at least 1"),
         ({"steps": 0}, "steps must be at least 1"),
     ],
@@ -139,6 +143,15 @@ def test_what_cannot_be_is_refused(ladder, tmp_path, change, sentence) -> None:
     with pytest.raises(UserError, match=sentence):
         collect_emulated_dqn(ladder, **{**chosen, "out": tmp_path / chosen["out"]})
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [({"steps_per_update": 0}, "steps_per_update must be at least 1"), ({"epsilon": 2.0}, "epsilon is a probability")],
+)
+def test_a_schedule_that_cannot_be_is_refused_when_constructed(settings, sentence) -> None:
+    with pytest.raises(UserError, match=sentence):
+        AtariSchedule(**settings)
 
 
 def test_the_command_collects_a_game(capsys, tmp_path, monkeypatch) -> None:

@@ -69,7 +69,7 @@ def test_diverse_starts_anywhere(tmp_path, played):
 
 def test_stopped_in_the_middle_it_ends_with_the_same_file(tmp_path, played, monkeypatch):
     maze = import_module("dr3.collect.maze")
-    monkeypatch.setattr("dr3.collect.going.SECONDS_PER_STATE", -1.0)
+    monkeypatch.setattr("dr3.collect.loop.SAVE_INTERVAL", -1.0)
     episode, calls = maze._episode, []
 
     def stop(*arguments):
@@ -82,7 +82,7 @@ def test_stopped_in_the_middle_it_ends_with_the_same_file(tmp_path, played, monk
     out = tmp_path / "play.npz"
     with pytest.raises(KeyboardInterrupt):
         collect_maze(MAZE, steps=1200, kind="play", out=out, progress=False)
-    with pytest.raises(UserError, match="unfinished collection whose seed"):
+    with pytest.raises(UserError, match="unfinished collection with another seed"):
         collect_maze(MAZE, steps=1200, kind="play", out=out, seed=1, progress=False)
     calls[:] = [None] * 10
     again = collect_maze(MAZE, steps=1200, kind="play", out=out, progress=False)

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import replay as collecting
-from dr3.collect.going import newest
-from dr3.collect.online_dqn import Schedule
-from dr3.collect.replay import collect_dqn
-from dr3.collect.unfinished import collection
+from dr3.collect import online_dqn as collecting
+from dr3.collect.loop import newest, unfinished
+from dr3.collect.online_dqn import DQNSchedule, collect_dqn
 from dr3.data import load
 from dr3.errors import UserError
 from dr3.methods import DQN
+from dr3.regularizers import DR3
 from dr3.runs.checkpoints import Checkpoints
 
 METHOD = DQN(hidden=(16,), batch_size=8, learning_rate=0.01, target_period=10, discount=0.9)
-SCHEDULE = Schedule(
+SCHEDULE = DQNSchedule(
     environments=4, steps_per_update=2, buffer=200, warmup=20, epsilon=0.1, epsilon_steps=600.0, limit=9
 )
 
@@ -93,7 +92,7 @@ def test_going_on_after_a_stop_gives_the_same_file(collected, corridor, tmp_path
         collect_dqn(corridor, **ask)
     assert not out.exists()
     monkeypatch.setattr(collecting, "advance", real)
-    with pytest.raises(UserError, match="unfinished collection whose seed is another"):
+    with pytest.raises(UserError, match="unfinished collection with another seed"):
         collect_dqn(corridor, **ask, seed=1)
     assert collect_dqn(corridor, **ask).fingerprint() == collected[0].fingerprint()
     assert [file.name for file in tmp_path.iterdir()] == ["corridor.npz"]
@@ -101,13 +100,29 @@ def test_going_on_after_a_stop_gives_the_same_file(collected, corridor, tmp_path
         collect_dqn(corridor, **ask)
 
 
-ASKED = {"world": "corridor", "steps": 3}
+def test_a_regularizer_is_part_of_what_the_agent_learns_and_of_what_a_collection_is(
+    collected, corridor, tmp_path, monkeypatch
+) -> None:
+    ask: Any = {"steps": 1200, "method": METHOD, "schedule": SCHEDULE, "progress": False}
+    with_dr3 = collect_dqn(corridor, out=tmp_path / "dr3.npz", regularizer=DR3(1.0), **ask)
+    assert with_dr3.fingerprint() != collected[0].fingerprint()
+    np.testing.assert_array_equal(with_dr3.actions[:20], collected[0].actions[:20])  # before the first update
+    monkeypatch.setattr(collecting, "advance", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    with pytest.raises(AttributeError):  # stopped in the middle: nothing came back
+        collect_dqn(corridor, out=tmp_path / "x.npz", regularizer=DR3(1.0), **ask)
+    with pytest.raises(UserError, match="unfinished collection with another regularizer"):
+        collect_dqn(corridor, out=tmp_path / "x.npz", **ask)
+    with pytest.raises(UserError, match="A regularizer is None or one such as"):
+        collect_dqn(corridor, out=tmp_path / "y.npz", **ask | {"regularizer": "dr3"})
+
+
+SETTINGS = {"world": "corridor", "steps": 3}
 
 
 def test_a_collection_is_held_while_it_lasts_and_its_folder_goes_at_the_end(tmp_path) -> None:
     folder, file = tmp_path / "x.npz.unfinished", tmp_path / "x.npz"
-    with collection(folder, ASKED, file):
-        with pytest.raises(UserError, match="is in use by another process"), collection(folder, ASKED, file):
+    with unfinished(folder, SETTINGS, file):
+        with pytest.raises(UserError, match="is in use by another process"), unfinished(folder, SETTINGS, file):
             pytest.fail("a second one began")
         assert (folder / "config.json").exists()
     assert not folder.exists()
@@ -116,14 +131,14 @@ def test_a_collection_is_held_while_it_lasts_and_its_folder_goes_at_the_end(tmp_
 def test_a_start_that_comes_when_a_twin_has_ended_is_refused(tmp_path) -> None:
     file = tmp_path / "x.npz"
     file.write_text("")
-    with pytest.raises(UserError, match="is there already"), collection(tmp_path / "x.npz.unfinished", ASKED, file):
+    with pytest.raises(UserError, match="is there already"), unfinished(tmp_path / "x.npz.unfinished", SETTINGS, file):
         pytest.fail("began")
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_damaged_record_of_a_collection_is_named(tmp_path) -> None:
     (tmp_path / "config.json").write_text('{"world": ')
-    with pytest.raises(UserError, match=r"config\.json is damaged"), collection(tmp_path, ASKED, tmp_path / "x.npz"):
+    with pytest.raises(UserError, match=r"config\.json is damaged"), unfinished(tmp_path, SETTINGS, tmp_path / "x.npz"):
         pytest.fail("began")
 
 

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
-from dr3.collect import sac_replay as collecting
+from dr3.collect import online_sac as collecting
 from dr3.collect.cuts import Snapshots
-from dr3.collect.online_sac import HostPolicy, Schedule
-from dr3.collect.sac_replay import collect_sac
+from dr3.collect.gymnasium_world import HostPolicy
+from dr3.collect.online_sac import SACSchedule, collect_sac
 from dr3.data import load
 from dr3.errors import UserError
 from dr3.methods import SAC
 from dr3.networks import GaussianPolicy
 
 METHOD = SAC(hidden=(16,), policy_hidden=(16,), batch_size=16, learning_rate=0.01, policy_learning_rate=0.01)
-SCHEDULE = Schedule(warmup=40, block=7)
+SCHEDULE = SACSchedule(warmup=40, block=7)
 LIMIT = 9
 
 
@@ -157,7 +157,7 @@ def test_going_on_after_a_stop_gives_the_same_file(collected, tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         collect_sac("dr3-test/Line-v0", out=out, **ASK)
     assert not out.exists()
-    with pytest.raises(UserError, match="unfinished collection whose seed is another"):
+    with pytest.raises(UserError, match="unfinished collection with another seed"):
         collect_sac("dr3-test/Line-v0", out=out, **ASK, seed=1)
     assert collect_sac("dr3-test/Line-v0", out=out, **ASK).fingerprint() == collected[0].fingerprint()
     assert [file.name for file in tmp_path.iterdir()] == ["line.npz"]

@@ -322,3 +322,186 @@ def test_what_is_no_folder_of_minari_is_refused(tmp_path):
         folder = minari_folder(tmp_path / next(iter(part)), [episode(2, 0)], **part)
         with pytest.raises(UserError, match="is missing"):
             dr3.load(folder)
+
+
+# A table of decisions, in each of its formats: what is wrong is said in one sentence with file, column and row.
+DECISIONS = {
+    "who": ["a", "a", "a", "b", "b"],
+    "when": [1, 2, 3, 1, 2],
+    "age": [1.0, 2.0, 3.0, 4.0, 5.0],
+    "tier": ["x", "y", "x", "x", "y"],
+    "offer": ["no", "yes", "no", "yes", "no"],
+    "profit": [1.0, 2.0, 3.0, 4.0, 5.0],
+    "left": [False, False, True, False, True],
+    "p": [0.5, 0.5, 0.5, 0.5, 0.5],
+    "can_no": [True, True, True, True, True],
+    "can_yes": [True, True, True, True, False],
+}
+MEANING = {
+    "observation": ["age", "tier"],
+    "action": "offer",
+    "reward": "profit",
+    "episode": "who",
+    "time": "when",
+    "terminal": "left",
+    "mask": "can_*",
+    "propensity": "p",
+    "categories": {"offer": ["no", "yes"], "tier": ["x", "y"]},
+}
+TABLES = ("parquet", "csv", "feather")
+
+
+def write_table(path, columns) -> None:
+    import pyarrow as pa
+    from pyarrow import csv, feather, parquet
+
+    made = pa.table(columns)
+    {"parquet": parquet.write_table, "csv": csv.write_csv, "feather": feather.write_feather}[path.suffix[1:]](
+        made, path
+    )
+
+
+def refusal(tmp_path, form: str, changes: dict, meaning: dict, capsys) -> str:
+    """What the command says of a table, on one line and with exit code 2."""
+    from dr3.data import Schema
+
+    path = tmp_path / f"log.{form}"
+    write_table(path, {name: column for name, column in (DECISIONS | changes).items() if column is not None})
+    schema = tmp_path / "schema.toml"
+    schema.write_text(meaning if isinstance(meaning, str) else Schema.of(MEANING | meaning).to_toml())
+    assert invoke(["data", "describe", f"{path}:schema={schema}"]) == 2
+    said = capsys.readouterr().err.strip()
+    assert "\n" not in said
+    assert said.endswith((".", "?"))
+    return said
+
+
+def changed(name: str, row: int, value) -> dict:
+    column = list(DECISIONS[name])
+    column[row] = value
+    return {name: column}
+
+
+WRONG_ROWS = {
+    "missing": (changed("age", 3, None), {}, ["log", "'age' is missing in 1 rows (the first is row 3)", "[missing]"]),
+    "no reward": (changed("profit", 1, None), {}, ["'profit' is missing in 1 rows (the first is row 1)"]),
+    "infinite": (changed("age", 2, float("inf")), {}, ["row 2 of 'age' is inf"]),
+    "unlisted category": (changed("tier", 4, "z"), {}, ["row 4 of 'tier' is 'z'", "['x', 'y']"]),
+    "unlisted action": (changed("offer", 1, "maybe"), {}, ["row 1 of 'offer' is 'maybe'"]),
+    "forbidden action": (changed("can_no", 2, False), {}, ["row 2 took action 'no'", "forbids (1 such rows"]),
+    "not a probability": (changed("p", 3, 1.5), {}, ["row 3 of 'p' is 1.5", "at most 1"]),
+    "two time stamps": (changed("when", 1, 1), {}, ["row 0 and row 1 are both of episode 'a'", "'when'", "duplicates"]),
+    "an end in the middle": (changed("left", 0, True), {}, ["row 0 ends episode 'a' in 'left', but row 1 goes on"]),
+    "no such column": ({}, {"reward": "profits"}, ["there is no column 'profits'", "'reward'; did you mean profit?"]),
+    "no column fits": ({}, {"observation": ["price_*"]}, ["no column fits 'price_*'", "'observation'"]),
+    "text": ({}, {"categories": {"offer": ["no", "yes"]}}, ["'tier' holds text", "[categories] tier = ['x', 'y']"]),
+    "text for a number": ({}, {"reward": "tier"}, ["'tier' holds values of type string", "numbers are needed"]),
+    "a mask of other actions": (
+        {"can_yes": None, "can_maybe": [True] * 5},
+        {},
+        ["'can_*' finds can_no, can_maybe", "no, yes", "in the order of the actions"],
+    ),
+    "open ends": ({}, {"terminal": None}, ["nothing says how 2 episodes end", "ends = 'terminal'"]),
+}
+
+
+@pytest.mark.parametrize("form", TABLES)
+@pytest.mark.parametrize(("changes", "meaning", "words"), WRONG_ROWS.values(), ids=WRONG_ROWS)
+def test_a_wrong_table_is_refused_by_file_column_and_row(form, changes, meaning, words, tmp_path, capsys):
+    said = refusal(tmp_path, form, changes, meaning, capsys)
+    assert str(tmp_path / f"log.{form}") in said
+    for word in words:
+        assert word in said
+
+
+WRONG_SCHEMAS = {
+    "a name": (
+        "observation = ['age']\naction = 'offer'\nrewrad = 'profit'",
+        ["has no 'rewrad'", "did you mean reward?"],
+    ),
+    "no TOML": ("observation = [", ["schema.toml: this schema is not TOML"]),
+    "no list": (
+        "observation = 'age'\naction = 'offer'\nreward = 'profit'",
+        ["'observation' must be a list of columns"],
+    ),
+    "nothing": ("", ["'observation' is missing"]),
+    "left open": ("observation = ['age']\naction = '?'\nreward = 'profit'", ["leaves 'action' open"]),
+    "a rule": (
+        "observation = ['age']\naction = 'offer'\nreward = 'profit'\n[missing]\nage = 'mean'",
+        ["'missing' of 'age' is a number, 'flag' or 'drop', not 'mean'"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG_SCHEMAS.values(), ids=WRONG_SCHEMAS)
+def test_a_wrong_schema_is_refused_by_its_file(text, words, tmp_path, capsys):
+    said = refusal(tmp_path, "parquet", {}, text, capsys)
+    for word in words:
+        assert word in said
+
+
+def test_lists_of_different_lengths_are_refused_by_their_row(tmp_path, capsys):
+    ragged = {"age": [[1.0, 2.0], [1.0, 2.0], [1.0], [1.0, 2.0], [1.0, 2.0]]}
+    assert "row 2 of 'age' has 1 entries, but the others 2" in refusal(tmp_path, "parquet", ragged, {}, capsys)
+    short = {"ok": [[True, True]] * 4 + [[True]], "can_no": None, "can_yes": None}
+    assert "row 4 of 'ok' has 1 entries, but there are 2" in refusal(tmp_path, "parquet", short, {"mask": "ok"}, capsys)
+
+
+def test_a_field_of_another_type_in_a_csv_is_named(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    write_table(path, DECISIONS)
+    path.write_text(_with_word(path.read_text()))
+    (tmp_path / "schema.toml").write_text(dr3.data.Schema.of(MEANING).to_toml())
+    assert invoke(["data", "describe", f"{path}:schema={tmp_path / 'schema.toml'}"]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said
+    assert "'age' holds" in said
+
+
+def _with_word(text: str) -> str:
+    lines = text.splitlines()
+    fields = lines[4].split(",")
+    fields[2] = "four"
+    return "\n".join([*lines[:4], ",".join(fields), *lines[5:]]) + "\n"
+
+
+@pytest.mark.parametrize("form", TABLES)
+def test_a_table_cut_in_half_is_refused_in_one_sentence(form, tmp_path, capsys):
+    path = tmp_path / f"log.{form}"
+    write_table(path, DECISIONS)
+    content = path.read_bytes()
+    half = len(content) // 2
+    path.write_bytes(content[: half if form != "csv" else content.rindex(b",")])
+    (tmp_path / "schema.toml").write_text(dr3.data.Schema.of(MEANING).to_toml())
+    assert invoke(["data", "describe", f"{path}:schema={tmp_path / 'schema.toml'}"]) == 2
+    said = capsys.readouterr().err.strip()
+    assert str(path) in said
+    assert "\n" not in said
+
+
+def test_a_table_without_a_schema_is_told_how_to_get_one(tmp_path, capsys):
+    write_table(tmp_path / "log.parquet", DECISIONS)
+    assert invoke(["data", "describe", str(tmp_path / "log.parquet")]) == 2
+    assert "dr3 data schema FILE > schema.toml" in capsys.readouterr().err
+    assert invoke(["data", "schema", str(tmp_path / "log.parquet")]) == 0
+    assert 'reward = "profit"' in capsys.readouterr().out
+
+
+def test_bounds_of_actions_are_settings_of_an_hdf5_file(tmp_path):
+    import h5py
+
+    columns = {"observations": np.zeros((3, 2)), "actions": np.full((3, 1), 1.5), "rewards": np.arange(3.0)}
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        for name, values in (columns | {"terminals": [0, 0, 1], "timeouts": [0, 0, 0]}).items():
+            file[name] = values
+    with pytest.raises(UserError, match=r"row 0 of 'actions' holds 1\.5.*FILE:action_low=-2"):
+        dr3.load(tmp_path / "log.hdf5")
+    data = dr3.load(f"{tmp_path / 'log.hdf5'}:action_low=-2:action_high=2")
+    assert data.action_space == ContinuousActions(1, -2.0, 2.0)
+
+
+def test_a_data_set_of_minari_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine" / "walk-v0", table("discrete"), form="minari")
+    assert len(dr3.load("mine/walk-v0")) == 12

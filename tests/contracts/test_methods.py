@@ -5,18 +5,23 @@ from __future__ import annotations
 import dataclasses
 import json
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import jaxtyped
 
 from dr3.data.batch import Batch
+from dr3.errors import UserError
 from dr3.hyperparameters import from_json, to_json
-from dr3.methods import BRAC, METHODS, ContinuousMethod, Spec, objective
+from dr3.methods import BRAC, METHODS, ContinuousMethod, Method, Spec, objective
+from dr3.methods.continuous import POLICY_NOISE, Learner
+from dr3.networks import ActorCritic
 from dr3.regularizers import DR3
-from dr3.training.loop import Progress, advance
+from dr3.shapes import check_shapes
+from dr3.training.loop import Progress, advance, compiled_loop
 
 KEY = jax.random.key(7)
 
@@ -99,6 +104,30 @@ def test_loss_is_a_finite_number_and_what_is_logged_of_it_too(case):
         assert np.isfinite(value)
 
 
+def test_what_a_method_gives_has_the_shapes_of_its_types(case):
+    (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
+    check_shapes("a batch and its backup", case.batch, backup)
+    critic, (seen, actions) = case.method.critic(case.learner), case.batch[:2]
+    with jaxtyped("context"):
+        assert isinstance(seen, get_type_hints(Method.act)["observations"])
+        assert isinstance(case.method.act(critic, seen), get_type_hints(Method.act)["return"])
+        assert isinstance(case.method.values(critic, seen, actions), get_type_hints(Method.values)["return"])
+        assert isinstance(case.method.features(critic, seen, actions), get_type_hints(Method.features)["return"])
+
+
+def test_a_backup_of_another_shape_is_refused(case):
+    """(n, 1) beside (n,) would be broadcast to (n, n)."""
+
+    class Careless(type(case.method)):
+        def loss(self, critic, learner, batch, key):
+            loss, (backup, info) = super().loss(critic, learner, batch, key)
+            return loss, (backup._replace(targets=backup.targets[:, None]), info)
+
+    careless = Careless(**vars(case.method))
+    with pytest.raises(UserError, match=rf"backup of {case.method.name}: its targets has the shape \(\d+, 1\)"):
+        objective(careless, None, case.method.critic(case.learner), case.learner, case.batch, KEY)
+
+
 def test_backup_has_the_shapes_it_promises(case):
     (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
     rows = len(case.batch.rewards)
@@ -133,7 +162,8 @@ def test_no_gradient_comes_from_the_targets(case):
     def of_targets(critic):
         return jax.grad(lambda critic: method.loss(critic, learner, batch, KEY)[1][0].targets.sum())(critic)
 
-    assert_same(of_targets(learner.critic), jax.tree.map(jnp.zeros_like, learner.critic))
+    critic = method.critic(learner)
+    assert_same(of_targets(critic), jax.tree.map(jnp.zeros_like, critic))
 
 
 def test_no_gradient_reaches_the_policy(case):
@@ -145,7 +175,7 @@ def test_no_gradient_reaches_the_policy(case):
 
 
 def test_without_a_regularizer_the_objective_is_the_loss(case):
-    loss, (backup, info) = jax.jit(lambda m, learner, b: m.loss(learner.critic, learner, b, KEY))(*case[:3])
+    loss, (backup, info) = jax.jit(lambda m, learner, b: m.loss(m.critic(learner), learner, b, KEY))(*case[:3])
     (total, (same_backup, same_info)), _ = evaluate(case.method, case.learner, case.batch, None)
     assert total == pytest.approx(float(loss), rel=1e-6)
     assert info.keys() == same_info.keys()
@@ -163,26 +193,29 @@ def test_without_a_regularizer_the_update_is_the_base_methods_bit_for_bit(case):
             return method.loss(critic, learner, batch, KEY)[0]
 
         before, gradient = jax.value_and_grad(loss)(learner.critic)
-        critic, optimizer = method._adam.step(learner.critic, gradient, learner.optimizer)
+        critic, optimizer = method._optimizer.step(learner.critic, gradient, learner.optimizer)
         return learner._replace(critic=critic, optimizer=optimizer), before
 
     assert_same(update(*case[:3], None), jax.jit(base)(*case[:3]))
 
 
 def base_of_continuous(method, learner, batch):
-    batch = method.cropped(batch, KEY)
+    batch, model = method.cropped(batch, KEY), learner.model
 
     def loss(critics):
-        value, (_, info) = method.loss(dataclasses.replace(learner.critic, critics=critics), learner, batch, KEY)
+        value, (_, info) = method.critic_loss(dataclasses.replace(model, critics=critics), learner, batch, KEY)
         return value, info
 
-    def learn(learner):
-        (before, info), gradient = jax.value_and_grad(loss, has_aux=True)(learner.critic.critics)
-        return method.step(learner, gradient, info, batch, KEY), before
+    def step(learner):
+        (before, info), gradient = jax.value_and_grad(loss, has_aux=True)(model.critics)
+        critics, optimizer = method._optimizer.step(model.critics, gradient, learner.optimizer)
+        policy, of_policy, noted = method.policy_step(learner, batch, jax.random.fold_in(KEY, POLICY_NOISE))
+        both, extras = ActorCritic(critics, policy, model.low, model.high), method.update_extras(learner, info | noted)
+        return Learner(both, learner.target, optimizer, of_policy, extras, learner.updates + 1), before
 
     if not isinstance(method, BRAC):
-        return learn(learner)
-    phases = (lambda learner: method.clone(learner, batch), learn)
+        return step(learner)
+    phases = (lambda learner: method.clone(learner, batch), step)
     return jax.lax.cond(learner.updates < method.behavior_steps, *phases, learner)
 
 
@@ -202,7 +235,7 @@ def test_the_penalty_enters_linearly_in_its_coefficient(case):
 
 @jax.jit
 def of_penalty(method, learner, batch):
-    return jax.grad(lambda critic: DR3()(method.loss(critic, learner, batch, KEY)[1][0]))(learner.critic)
+    return jax.grad(lambda critic: DR3()(method.loss(critic, learner, batch, KEY)[1][0]))(method.critic(learner))
 
 
 def test_an_update_is_a_function_of_its_arguments(case):
@@ -215,7 +248,11 @@ def test_an_update_lowers_the_loss_and_leaves_the_target_alone(case):
     small = dataclasses.replace(case.method, learning_rate=1e-4, **still)
     after, before = update(small, case.learner, case.batch, None)
     (now, _), _ = evaluate(small, after, case.batch, None)
-    assert now < before
+    _, gradient = evaluate(small, case.learner, case.batch, None)
+    moved = jax.tree.map(jnp.subtract, small.critic(after), small.critic(case.learner))
+    assert sum(jnp.vdot(slope, way) for slope, way in zip(*map(jax.tree.leaves, (gradient, moved)), strict=True)) < 0
+    if not hasattr(case.method, "expectile"):  # the V of IQL's targets has moved, too
+        assert now < before
     assert_same(after.target, case.learner.target)
 
 
@@ -258,7 +295,7 @@ def test_synchronising_is_for_target_networks(case):
     else:
         assert method.synchronise_every >= 1
         whole = dataclasses.replace(method, target_rate=1.0)
-        online = learner.critic.critics if isinstance(method, ContinuousMethod) else learner.critic
+        online = learner.model.critics if isinstance(method, ContinuousMethod) else learner.critic
         assert_same(whole.synchronise(learner).target, online)
 
 
@@ -274,7 +311,7 @@ def test_numbers_are_arguments_of_the_compiled_program(case):
         start = Progress(jax.tree.map(jnp.array, case.learner), jnp.int32(0), jnp.array(True))
         return advance(*traced, start, case.batch, jnp.int32(2))
 
-    compiled: Any = advance
+    compiled = compiled_loop()
     first = two_updates(method, DR3(0.1), 0)
     programs = compiled._cache_size()
     changed = dataclasses.replace(method, **{name: 0.5 * getattr(method, name) for name in floats})

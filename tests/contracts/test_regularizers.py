@@ -15,9 +15,9 @@ from dr3.data.batch import Batch
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import DQN, Spec, objective
 from dr3.notation import spell
-from dr3.regularizers import REGULARIZERS, LabelNoiseDR3, Regularizer
+from dr3.regularizers import REGULARIZERS, LabelNoiseDR3, Memory, Regularizer, Remembering, remembered
 from dr3.regularizers.parse import parse_regularizer
-from dr3.training.loop import Progress, advance
+from dr3.training.loop import Progress, advance, compiled_loop
 
 KEY = jax.random.key(7)
 VARIANTS = {**{name: cls() for name, cls in REGULARIZERS.items()}, "all parameters": LabelNoiseDR3(scope="all")}
@@ -28,29 +28,32 @@ class Case(NamedTuple):
     method: DQN
     learner: Any
     batch: Batch
+    before: Any  # another critic, in the place of what training keeps
 
 
 @pytest.fixture(scope="module", params=list(VARIANTS))
 def case(request, logged) -> Case:
     method = DQN(hidden=(6,), batch_size=8)
     batch = Batch.of(logged.rows(np.arange(16)))
-    learner = method.init(Spec.of(logged), jax.random.key(0))
-    return Case(VARIANTS[request.param], method, learner, batch)
+    learner, other = (method.init(Spec.of(logged), jax.random.key(seed)) for seed in (0, 1))
+    return Case(VARIANTS[request.param], method, learner, batch, other.critic)
 
 
 @jax.jit
-def evaluate(regularizer, method, learner, batch):
+def evaluate(regularizer, method, learner, batch, before):
     """The objective, what is logged of it, and its gradient."""
+    memory = Memory(**dict.fromkeys(remembered(regularizer), before))
+    term = Remembering(regularizer, memory) if remembered(regularizer) else regularizer
 
     def total(critic):
-        loss, (_, info) = objective(method, regularizer, critic, learner, batch, KEY)
+        loss, (_, info) = objective(method, term, critic, learner, batch, KEY)
         return loss, info
 
     return jax.value_and_grad(total, has_aux=True)(learner.critic)
 
 
 def penalty_of(case, batch=None):
-    (_, info), _ = evaluate(case.regularizer, case.method, case.learner, case.batch if batch is None else batch)
+    (_, info), _ = evaluate(*case._replace(batch=case.batch if batch is None else batch))
     return float(info[f"losses/{case.regularizer.name.replace('-', '_')}"])
 
 
@@ -96,12 +99,13 @@ def test_what_is_stored_after_a_terminal_does_not_matter(case):
 
 
 def test_coefficients_are_arguments_of_the_compiled_loop(case):
-    compiled: Any = advance
+    compiled = compiled_loop()
 
     def two_updates(coefficient):
         regularizer = dataclasses.replace(case.regularizer, coefficient=coefficient)
         traced = jax.tree.map(jnp.asarray, (case.method, regularizer, np.uint32(0)))
-        start = Progress(jax.tree.map(jnp.array, case.learner), jnp.int32(0), jnp.array(True))
+        memory = Memory(**{name: jax.tree.map(jnp.array, case.before) for name in remembered(regularizer)})
+        start = Progress(jax.tree.map(jnp.array, case.learner), jnp.int32(0), jnp.array(True), memory)
         return advance(*traced, start, case.batch, jnp.int32(2))
 
     one = two_updates(0.1)

@@ -76,7 +76,33 @@ def test_an_empty_table_is_refused():
             {"terminals": np.zeros(7), "timeouts": np.zeros(7)},
             "No row is a terminal or a time-out, so nothing in the log says where episodes end.",
         ),
-        ({"rewards": np.full(7, 0.5)}, "Every reward is 0.5, so there is nothing to prefer."),
+        ({"rewards": np.zeros(7)}, "Every reward is 0, so there is nothing to prefer."),
+        (
+            {"rewards": np.full(7, 0.5), "terminals": np.zeros(7), "timeouts": ROWS["terminals"] + ROWS["timeouts"]},
+            "Every reward is 0.5 and no episode ends in a terminal, so there is nothing to prefer.",
+        ),
+        (
+            {"rewards": ROWS["rewards"] * 70},
+            "Rewards reach 350, and values will be larger; train with --reward-scale 0.01.",
+        ),
+        (
+            {"observations": ROWS["observations"] * [1, 100]},
+            "1 of 2 observation columns are far from unit scale (the first is column 1: mean 179, deviation 245); "
+            "train with --standardise.",
+        ),
+        (
+            {"masks": np.eye(3)[ROWS["actions"]]},
+            "These actions are never allowed by the masks: 2.",
+        ),
+        (
+            {"masks": np.eye(2)[ROWS["actions"]]},
+            "In 100% of the rows only one action is allowed, so there is nothing to choose.",
+        ),
+        (
+            {"propensities": np.array([0.001, 1, 1, 1, 1, 1, 0.5])},
+            "1 rows have a propensity below 0.01 (the least is 0.001): estimates that weigh rows by its "
+            "inverse lean on few of them.",
+        ),
         ({"num_actions": np.array(4)}, "Of 4 actions these were never taken: 2, 3."),
         (
             {"actions": np.array([[0.3, value] for value in np.linspace(-0.9, 0.9, 7)])},
@@ -144,3 +170,34 @@ def test_the_table_shows_every_part():
     Console(file=screen, width=120).print(table(describe(build(name=np.array("log [x]")))))
     for words in ["log [x]", "7 in 3 episodes", "1 | 1.5 | 2 | 3 | 4", "2 terminals", "action 1", "single row"]:
         assert words in screen.getvalue()
+
+
+def test_a_constant_reward_prefers_long_episodes_where_some_end():
+    """CartPole pays 1 a step until the pole falls."""
+    assert not any("prefer" in sentence for sentence in faults(rewards=np.ones(7)))
+
+
+def test_a_log_that_never_ends_and_marks_no_cuts_is_said():
+    columns = {name: values for name, values in ROWS.items() if name not in ("timeouts", "next_observations")}
+    columns |= {"terminals": np.zeros(7), "episodes": np.array([0, 0, 0, 1, 1, 1, 1])}
+    found = describe(assemble(columns, source="rows", name="rows"))
+    assert any(sentence.startswith("No row is a terminal and the log does not say") for sentence in found.faults)
+    assert found.left_out == (("last row of an episode that was cut: s' is not logged", 2),)
+    marked = columns | {"timeouts": np.array([0, 0, 1, 0, 0, 0, 1])}
+    assert not any("No row is a terminal" in one for one in describe(assemble(marked, source="r", name="r")).faults)
+
+
+def test_each_column_by_hand():
+    found = describe(build(masks=np.array([[1, 1], [1, 1], [1, 0]] + [[1, 1]] * 4), propensities=np.full(7, 0.5)))
+    assert found.columns is not None
+    first = found.columns[0]
+    assert (first.name, first.minimum, first.maximum, first.mean, first.missing) == ("column 0", 0, 5, 2.5, 0)
+    assert first.deviation == pytest.approx((35 / 12) ** 0.5)
+    assert found.allowed is not None
+    assert found.allowed.shares == (
+        1.0,
+        pytest.approx(5 / 6),
+    )  # of six: what is allowed behind the last row is not logged
+    assert found.allowed.without_choice == pytest.approx(1 / 6)
+    assert found.propensities is not None
+    assert found.propensities.mean == 0.5

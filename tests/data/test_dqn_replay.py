@@ -100,7 +100,7 @@ def test_frames_are_unpacked_once_and_mapped(folder) -> None:
 
 
 def test_rows_are_written_and_unpacked_some_at_a_time(folder, steps, tmp_path, monkeypatch) -> None:
-    for module in ("dqn_replay_writer", "dqn_replay_cache"):
+    for module in ("dqn_replay", "dqn_replay_files"):
         monkeypatch.setattr(f"dr3.data.{module}.ROWS_AT_A_TIME", 3)
     write_dqn_replay(tmp_path / "by three", **steps, rows_per_file=16)
     for file in folder.glob("*.gz"):
@@ -112,7 +112,7 @@ def test_rows_are_written_and_unpacked_some_at_a_time(folder, steps, tmp_path, m
 def test_much_unpacking_says_how_far_it_is(folder, monkeypatch, capsys) -> None:
     read_dqn_replay(folder, cache=folder / "few")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("dr3.data.dqn_replay_cache.MANY", 10)
+    monkeypatch.setattr("dr3.data.dqn_replay.MANY", 10)
     read_dqn_replay(folder)
     assert "34 of 34 frames (100 %)" in capsys.readouterr().err
 
@@ -157,7 +157,7 @@ def test_a_word_says_where_it_is_unpacked_and_how_many_actions_there_are(folder,
     assert data.action_space == DiscreteActions(9)
     assert [file.suffix for file in (tmp_path / "elsewhere").iterdir()] == [".npy"]
     assert not (folder / ".dr3-cache").exists()
-    with pytest.raises(UserError, match="cache and num_actions are settings of DQN-replay folders, and this is none"):
+    with pytest.raises(UserError, match="num_actions is a setting of DQN-replay folders, and this is none"):
         load("sample:minatar-breakout-1%:num_actions=6")
 
 
@@ -246,10 +246,10 @@ DAMAGED = "the file is damaged or was cut short"
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda f: (f / "$store$_reward_ckpt.1.gz").unlink(), r"\$store\$_reward_ckpt.1.gz: this file is missing"),
-        (lambda f: (f / "$store$_action_ckpt.1.gz").unlink(), r"\$store\$_action_ckpt.1.gz: this file is missing"),
-        (lambda f: (f / "$store$_observation_ckpt.2.gz").unlink(), r"observation_ckpt.2.gz: this file is missing"),
-        (lambda f: (f / "invalid_range_ckpt.0.gz").unlink(), r"invalid_range_ckpt.0.gz: this file is missing"),
+        (lambda f: (f / "$store$_reward_ckpt.1.gz").unlink(), r"\$store\$_reward_ckpt.1.gz: there is no such file"),
+        (lambda f: (f / "$store$_action_ckpt.1.gz").unlink(), r"\$store\$_action_ckpt.1.gz: there is no such file"),
+        (lambda f: (f / "$store$_observation_ckpt.2.gz").unlink(), r"observation_ckpt.2.gz: there is no such file"),
+        (lambda f: (f / "invalid_range_ckpt.0.gz").unlink(), r"invalid_range_ckpt.0.gz: there is no such file"),
         (lambda f: damage(f, "$store$_action_ckpt.0.gz", np.zeros(16)), r"action_ckpt.0.gz: .*float64, but int32"),
         (lambda f: damage(f, "$store$_reward_ckpt.0.gz", np.zeros(9, np.float32)), r"reward_ckpt.0.gz: it has 9 rows"),
         (lambda f: damage(f, "$store$_terminal_ckpt.0.gz", np.full(16, 2, np.uint8)), r"row 0 is 2, but it must be"),
@@ -333,7 +333,7 @@ def test_counts_may_jump_ahead(folder) -> None:
 def test_a_part_needs_the_first_files(folder, part) -> None:
     for file in list(folder.glob("*_ckpt.0.gz")):
         file.unlink()
-    with pytest.raises(UserError, match=r"action_ckpt.0.gz: this file is missing"):
+    with pytest.raises(UserError, match=r"action_ckpt.0.gz: there is no such file"):
         read_dqn_replay(folder, part=part)
     assert len(read_dqn_replay(folder)) == 5 + 6  # of the episodes that the two other files hold
 

@@ -102,7 +102,7 @@ def test_a_batch_holds_plain_arrays(shared, corridor_log) -> None:
     ours, plain = Batch.of(shared), Batch.of(corridor_log)
     for one, other in zip(ours.take(rows), plain.take(rows), strict=True):
         np.testing.assert_array_equal(one, other)
-    for one, other in zip(ours.whole(), plain, strict=True):
+    for one, other in zip(ours.all_rows(), plain, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -90,7 +90,7 @@ def test_a_share_of_the_trajectories_is_whole_episodes() -> None:
     assert trajectory_subset(table, "100%", seed=0).fingerprint() == table.fingerprint()
     assert len(trajectory_subset(table, "1%", seed=0)) == 3  # at least one
     for word in ("0%", "101%", "5", "first-5%"):
-        with pytest.raises(UserError, match="no share of the trajectories"):
+        with pytest.raises(UserError, match="no share of the episodes"):
             trajectory_subset(table, word, seed=0)
 
 
@@ -108,3 +108,27 @@ def test_a_file_whose_name_holds_a_plus_is_found(files) -> None:
     folder, prior, _ = files
     write_npz(folder / "a+b.npz", prior)
     assert load(folder / "a+b.npz").fingerprint() == prior.fingerprint()
+
+
+def test_a_table_without_masks_allows_every_action_and_propensities_need_all() -> None:
+    columns = {
+        "observations": np.eye(3),
+        "actions": np.array([0, 1, 1]),
+        "rewards": np.ones(3),
+        "terminals": np.array([0, 0, 1]),
+        "propensities": np.full(3, 0.5),
+    }
+    plain = assemble(columns, source="plain", name="plain")
+    masked = assemble(columns | {"masks": np.array([[1, 0], [1, 1], [0, 1]])}, source="masked", name="masked")
+    both = concatenate([plain, masked])
+    assert both.masks is not None
+    assert both.next_masks is not None
+    assert both.propensities is not None
+    assert masked.masks is not None
+    assert masked.next_masks is not None
+    assert both.masks.tolist() == [[True, True]] * 3 + masked.masks.tolist()
+    assert both.next_masks.tolist() == [[True, True]] * 3 + masked.next_masks.tolist()
+    assert both.propensities.tolist() == [0.5] * 6
+    unknown = dataclasses.replace(plain, propensities=None)
+    assert concatenate([masked, unknown]).propensities is None
+    assert concatenate([plain, unknown]).masks is None

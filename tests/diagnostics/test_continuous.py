@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from dr3.diagnostics import health, measure, select
-from dr3.diagnostics.fqe import FQE
 from dr3.diagnostics.reinitialisation import replace_layer
 from dr3.instruments import srank
 from dr3.methods import SAC
+from dr3.ope import FQE, evaluate
 from dr3.regularizers import DR3
 from dr3.training import train
 
@@ -33,18 +33,31 @@ def test_instruments_are_averaged_over_the_critics(runs, logged_continuous):
     assert {"features/dot_product", "td/error", "losses/dr3"} <= runs.metrics.keys()
 
 
+def test_the_doctor_sees_the_actions_that_training_saw(runs, logged_continuous):
+    """a' is drawn from the policy: with the same noise, dot products of a checkpoint are those that were logged."""
+    measured = measure(runs, logged_continuous, gradients=False, steps=[0, 6])
+    np.testing.assert_allclose(
+        measured.columns["features/dot_product"], runs.metrics["features/dot_product"][:, [0, -1]], rtol=1e-5
+    )
+
+
 def test_the_doctor_and_the_rules_can_look_at_it(runs, logged_continuous):
     assert health(runs, logged_continuous).measurements.rows == 48
     assert select(runs, "last", logged_continuous).choices[0].step == 6
 
 
+@pytest.mark.slow
 def test_fitted_evaluation_finds_the_value_of_a_policy(logged_continuous):
     """Nothing is discounted but the next step by 0: the value of the first states is their reward, whatever follows."""
-    fqe = FQE(updates=400, hidden=(32, 32), batch_size=48, learning_rate=0.01)
+    fqe = FQE(networks=2, hidden=(32, 32), batch_size=48, learning_rate=0.01, updates_per_copy=100)
     first = np.flatnonzero(np.diff(logged_continuous.episodes, prepend=-1))
-    rewards = dict(zip(map(bytes, logged_continuous.observations), logged_continuous.actions, strict=True))
-    value = fqe(lambda s: np.array([rewards.get(bytes(row), [0, 0]) for row in s]), logged_continuous, 0.0)
-    assert value == pytest.approx(logged_continuous.rewards[first].mean(), abs=0.1)
+    did = dict(zip(map(bytes, logged_continuous.observations), logged_continuous.actions, strict=True))
+    policy = {"one": lambda s: np.array([did.get(bytes(row), [0, 0]) for row in s], np.float32)}
+    found = evaluate(policy, logged_continuous, discount=0.0, fqe=fqe)
+    assert found.policies[0].estimates["fqe"].estimate == pytest.approx(
+        logged_continuous.rewards[first].mean(), abs=0.2
+    )
+    assert "continuum" in found.policies[0].reasons["is"]
 
 
 def test_layers_are_the_policys(runs, logged_continuous):

@@ -8,8 +8,10 @@ import pytest
 
 from dr3.diagnostics import Measurements, Thresholds
 from dr3.diagnostics.checks import CHECKS, signs
-from dr3.diagnostics.health import judge, judge_member
+from dr3.diagnostics.health import Judged, bootstraps, judge, judge_member
 from dr3.errors import UserError
+from dr3.instruments import updates_until
+from dr3.methods import METHODS
 from dr3.regularizers import DR3
 
 STEPS = np.array([0, 10, 20, 30, 40])
@@ -38,7 +40,9 @@ def verdicts(of, **options):
 
 
 def only(of, **options):
-    (verdict,) = verdicts(of, **options)
+    """The one verdict, or the one note where there is no verdict."""
+    found = judge_member("dqn", STEPS, of, Thresholds(), **options)
+    (verdict,) = found.verdicts or found.notes
     return verdict
 
 
@@ -68,23 +72,24 @@ def test_dot_products_that_grow_with_q_are_noted():
 
 
 def test_checks_and_their_signs_have_the_same_names():
-    of = {**columns(), "td/held_out_error": np.ones(5)}
+    of = {**columns(), "td/held_out_error": np.ones(5), "evaluation/return": np.ones(5)}
     assert [sign.name for sign in signs(STEPS, of, Thresholds())] == list(CHECKS)
 
 
 def test_what_is_co_adaptation_is_not_noted_again():
     found = judge_member("dqn", STEPS, columns(features__dot_product=[1, 5, 6, 60, 240]), Thresholds())
-    assert (len(found.verdicts), found.notes) == (1, [])
+    assert [note.name for note in found.notes] == ["co-adaptation"]
 
 
 def test_what_was_not_looked_at_is_said():
     features_only = {name: values[None] for name, values in columns().items() if not name.startswith("q/")}
-    whole = judge(Measurements(STEPS, features_only, 8), [("mine", None, None)], Thresholds())
-    assert whole.not_looked_at == ["divergence", "held-out error"]
-    assert str(whole).splitlines()[-1] == "Not looked at: divergence, held-out error."
+    whole = judge(Measurements(STEPS, features_only, 8), [Judged("mine")], Thresholds())
+    missing = ["fall in returns", "divergence", "held-out error", "the spectrum over all parameters"]
+    assert whole.not_looked_at == missing
+    assert str(whole).splitlines()[-1] == f"Not looked at: {', '.join(missing)}."
     once = judge(
         Measurements(STEPS[:1], {n: v[:, :1] for n, v in features_only.items()}, 8),
-        [("mine", None, None)],
+        [Judged("mine")],
         Thresholds(),
     )
     assert str(once).splitlines()[-1] == "Signs of growth need several checkpoints; here is one."
@@ -122,6 +127,42 @@ def test_dead_features_unstable_spectrum_and_held_out_error():
     assert (found.since, found.name) == (40, "held-out error")
 
 
+LONG = np.arange(0, 90, 10)
+
+
+def returns(*values):
+    of = {name: np.repeat(np.array(column, float)[-1], len(LONG)) for name, column in columns().items()}
+    return {**of, "evaluation/return": np.array(values, float)}
+
+
+def test_a_fall_in_returns_that_the_run_knows_is_the_first_sign():
+    found = judge_member("dqn", LONG, returns(9, 100, 300, 500, 500, 500, 200, 9, 9), Thresholds())
+    assert found.verdicts[0].name == "fall in returns"
+    assert found.verdicts[0].sentence == "Returns have fallen from 500 to 72.67 (means of three tries)."
+    risen = judge_member("dqn", LONG, returns(9, 9, 9, 100, 200, 500, 480, 500, 470), Thresholds())
+    assert risen.healthy
+    untried = judge_member("dqn", LONG, returns(*[np.nan] * 9), Thresholds())
+    assert untried.healthy
+
+
+def test_what_was_measured_of_a_sign_stands_beside_it():
+    assert "Of 15 critics with this sign" in only(columns(q__outside=[0, 0, 0, 0, 1])).shown
+
+
+def test_what_does_not_bootstrap_gets_no_advice_about_it():
+    ill = columns(features__co_adaptation=[2.0] * 5, q__outside=[0, 0, 0, 0, 1])
+    found = judge_member("supervised", STEPS, ill, Thresholds(), bootstraps=False)
+    assert [one.name for one in (*found.verdicts, *found.notes)] == ["divergence"]
+    assert "DR3" not in found.verdicts[0].advice
+    assert [bootstraps(METHODS[name]()) for name in ("dqn", "sac", "supervised", "bc")] == [True, True, False, False]
+
+
+def test_the_forecast_of_an_unstable_eigenvalue():
+    # Errors grow by 1 + 2 · 0.1 · 5 / 10 = 1.1 an update: e² times in 2 / ln 1.1.
+    assert updates_until(-5.0, 0.1, 10, np.exp(2.0)) == pytest.approx(2 / np.log(1.1))
+    assert updates_until(1.0, 0.1, 10, 100.0) == np.inf
+
+
 def test_a_sign_that_has_passed_is_no_verdict():
     found = judge_member("dqn", STEPS, columns(q__outside=[0, 0, 1, 0, 0]), Thresholds())
     assert found.verdicts == []
@@ -135,10 +176,12 @@ def test_the_last_layers_spectrum_alone_is_a_note():
     assert not found.unhealthy.any()
     (note,) = found.notes
     assert (note.name, note.since, note.evidence["of"], note.advice) == ("unstable spectrum", 40, "last_layer", "")
-    assert str(found).splitlines()[0] == "  Healthy: none of the signs shows, which is no promise of a good policy."
+    assert str(found).splitlines()[0] == (
+        "  Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
+    )
     assert "Note, no sign of ill health by itself: An eigenvalue" in str(found)
     measured = Measurements(STEPS, {name: values[None] for name, values in of.items()}, 64)
-    whole = judge(measured, [("cql", None, None)], Thresholds())
+    whole = judge(measured, [Judged("cql")], Thresholds())
     assert whole.healthy
     assert whole.to_json()["members"][0]["notes"][0]["evidence"]["margin"] == -1e-2
     ill = judge_member("cql", STEPS, {**of, "q/outside": np.array([0.0, 0, 0, 1, 1])}, Thresholds())
@@ -158,20 +201,20 @@ def test_advice_names_a_coefficient_and_the_last_checkpoint_without_a_sign():
 
 def test_a_member_that_was_frozen_is_ill_whatever_else_is_measured():
     measured = Measurements(STEPS, {name: values[None] for name, values in columns().items()}, 64)
-    found = judge(measured, [("dqn", None, 37)], Thresholds())
+    found = judge(measured, [Judged("dqn", None, 37)], Thresholds())
     assert not found.healthy
     assert found.members[0].verdicts[0].since == 37
 
 
 def test_a_frozen_member_is_not_sent_to_a_checkpoint_from_after_its_end():
     measured = Measurements(STEPS, {name: values[None] for name, values in columns().items()}, 64)
-    frozen = judge(measured, [("dqn", None, 30)], Thresholds()).members[0].verdicts[0]
+    frozen = judge(measured, [Judged("dqn", None, 30)], Thresholds()).members[0].verdicts[0]
     assert "use the checkpoint of step 20, the last without a sign" in frozen.advice
 
 
 def test_a_run_without_checkpoints_is_not_called_healthy(own_runs):
     shutil.rmtree(own_runs.folder.checkpoints.folder)
-    with pytest.raises(UserError, match="has no whole checkpoint yet"):
+    with pytest.raises(UserError, match="has no complete checkpoint yet"):
         own_runs.health()
 
 
@@ -187,4 +230,4 @@ def test_a_run_says_its_own_health(runs):
 @pytest.mark.parametrize("word", ["Since step", "Try:"])
 def test_printed_verdicts_say_since_when_and_what_to_try(word):
     measured = Measurements(STEPS, {k: v[None] for k, v in columns(q__outside=[0, 0, 0, 1, 1]).items()}, 64)
-    assert word in str(judge(measured, [("dqn", None, None)], Thresholds()))
+    assert word in str(judge(measured, [Judged("dqn")], Thresholds()))

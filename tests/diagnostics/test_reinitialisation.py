@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -48,7 +50,7 @@ def test_normalised_performance():
 
 
 def test_a_run_that_was_never_tried_needs_a_world(runs):
-    runs.config["evaluation"] = None
+    runs.config = dataclasses.replace(runs.config, evaluation=None)
     with pytest.raises(UserError, match="--env"):
         reinitialise(runs)
     assert reinitialise(runs, env="grid16smoothobs", steps=[60]).steps.tolist() == [60]

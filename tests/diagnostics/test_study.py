@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from dr3.data import load
-from dr3.diagnostics.study import Trial, comparable, outcomes, ranges, trials
+from dr3.diagnostics.study import RuleTrial, comparable, outcomes, ranges, trials
 from dr3.errors import UserError
 from dr3.files import write_json
 
@@ -14,7 +16,7 @@ from dr3.files import write_json
 def trial(returns, scores, shown, *, task="world", member="run, dqn", untried=0, diverged=0):
     steps = np.arange(1, len(returns) + 1)
     holds = np.array(shown, bool)
-    return Trial(
+    return RuleTrial(
         member=member,
         task=task,
         algorithm="dqn",
@@ -115,6 +117,7 @@ def test_trials_of_a_run(runs):
 
 def keep_evaluations(runs, wanted):
     rows = [json.loads(line) for line in runs.folder.evaluations.read_text().splitlines()]
+    shutil.rmtree(runs.folder.path / "state")  # it would notice
     runs.folder.evaluations.write_text("".join(json.dumps(row) + "\n" for row in rows if wanted(row)))
 
 
@@ -139,7 +142,7 @@ def test_a_checkpoint_that_was_not_tried_is_no_part_of_a_trial(own_runs):
 
 
 def test_trials_take_data_that_moved(runs):
-    runs.config["data"]["source"] = None
+    runs.config = dataclasses.replace(runs.config, data=dataclasses.replace(runs.config.data, source=None))
     with pytest.raises(UserError, match="give the data"):
         trials(runs, ["q"], gradients=False)
     assert len(trials(runs, ["q"], load("grid16smoothobs:size=64", discount=0.9), gradients=False)) == 2

@@ -102,9 +102,11 @@ def test_the_kitchen_shows_positions_and_the_goal():
 
 
 def test_what_cannot_be_made_is_said():
-    with pytest.raises(UserError, match=r"no world 'Hoper-v5'.*antmaze/umaze"):
+    with pytest.raises(UserError, match=r"no world 'Hoper-v5'.*the nearest names: Hopper-v5(, [\w-]+){4}\.$"):
         make_world("Hoper-v5")
-    with pytest.raises(UserError, match="no JSON"):
+    with pytest.raises(UserError, match=r"no world 'zzzz'.*docs/worlds\.md"):
+        make_world("zzzz")
+    with pytest.raises(UserError, match="must be a JSON object"):
         make_world("CartPole-v1{x")
 
 

@@ -46,7 +46,7 @@ def test_statistics_count_what_no_policy_could_earn():
 
 def test_td_error_by_hand():
     # 5 - (1 + 0.9 * 2) = 2.2 and, at a terminal, 3 - 1 = 2
-    assert td_error([5, 3], [1, 1], [2, 100], [0.9, 0]) == pytest.approx((2.2**2 + 4) / 2)
+    assert td_error([5, 3], [2.8, 1]) == pytest.approx((2.2**2 + 4) / 2)
 
 
 def test_dead_and_dormant_features():

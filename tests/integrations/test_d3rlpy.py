@@ -130,5 +130,12 @@ def test_mistakes(logged):
     quantiles = ours.DR3DQNConfig(**inherited, **settings("dqn"))
     with pytest.raises(UserError, match="mean Q function"):
         fitted(quantiles, logged)
-    with pytest.raises(UserError, match=r"dr3:0\.03"):
-        fitted(ours.DR3DQNConfig(dr3="none", **settings("dqn")), logged)
+
+
+@pytest.mark.parametrize("config", [pair[1] for pair in PAIRS.values()])
+@pytest.mark.parametrize(
+    ("word", "says"), [("none", r"dr3:0\.03"), ("dr4:0.1", "no regularizer 'dr4'"), ("dr3:-1", "at least 0")]
+)
+def test_a_word_that_is_no_dr3_is_refused_by_the_configuration(config, word, says):
+    with pytest.raises(UserError, match=says):
+        config(dr3=word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 
 import pytest
@@ -25,6 +26,7 @@ def test_what_is_handed_over(small_run):
 
 
 def test_values_that_are_not_finite_are_left_out(copied_run):
+    shutil.rmtree(copied_run / "state")  # it would notice
     rows = [json.loads(line) for line in (copied_run / "metrics.jsonl").read_text().splitlines()]
     rows[-1]["q/data_mean"] = None  # of the last member
     (copied_run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

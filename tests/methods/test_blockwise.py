@@ -52,7 +52,7 @@ def test_cql_learns_the_same_in_blocks(monkeypatch):
     def slope(cached):
         monkeypatch.setattr(continuous_cql, "CACHED", cached)
         loss = jax.grad(lambda critic: method.loss(critic, learner, batch, jax.random.key(1))[0])
-        return loss(learner.critic)
+        return loss(learner.model)
 
     in_two = 8 * 4 * 3 * 2 * 8  # bytes for 8 rows, 6 actions, 8 units
     whole, parts = slope(CACHED), slope(in_two)

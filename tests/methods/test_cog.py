@@ -51,9 +51,9 @@ def test_the_features_of_the_convolution_know_no_action(logged_pictures):
 
     @jax.jit
     def told(learner, batch):
-        backups = [method.loss(learner.critic, learner, batch, KEY)[1][0] for method in (inner, outer)]
-        looked = inner.features(learner.critic, batch.observations, 0 * batch.actions)
-        return *backups, looked, jnp.stack(learner.critic.critics.states(batch.next_observations))
+        backups = [method.loss(learner.model, learner, batch, KEY)[1][0] for method in (inner, outer)]
+        looked = inner.features(learner.model, batch.observations, 0 * batch.actions)
+        return *backups, looked, jnp.stack(learner.model.critics.states(batch.next_observations))
 
     flat, penultimate, looked, following = told(learner, batch)
     assert flat.phi.shape == (2, len(batch.rewards), 3 * 3 * 2)
@@ -94,9 +94,9 @@ def test_a_critic_that_was_learned_is_not_cloned_over(logged_pictures):
     method, spec = COG(**SMALL, warm_start=7), Spec.of(logged_pictures)
     fresh = dataclasses.replace(method, tiny_start=True).init(spec, KEY)
     assert fresh.updates == 0
-    started = method.start_from(fresh, fresh.critic)
+    started = method.start_from(fresh, fresh.model)
     assert started.updates == 7
-    assert started.target is fresh.critic.critics
+    assert started.target is fresh.model.critics
 
 
 def test_vectors_are_refused_with_what_to_use_instead(logged_continuous):

@@ -54,9 +54,9 @@ def test_without_weight_it_is_dqn(logged):
     jax.tree.map(close, slope(method), slope(DQN(hidden=(6,), error="huber")))
 
 
-def test_a_negative_weight_is_refused(logged):
+def test_a_negative_weight_is_refused():
     with pytest.raises(UserError, match="alpha must be at least 0, not -1"):
-        CQL(alpha=-1).prepare(logged)
+        CQL(alpha=-1)
 
 
 # --- On QR-DQN ---

@@ -92,11 +92,16 @@ def test_continuous_actions_are_refused(table):
         ({"target_period": 0}, "target_period must be at least 1, not 0"),
         ({"target_rate": 1.5}, "target_rate must be between 0 and 1, not 1.5"),
         ({"discount": 1.01}, "discount must be between 0 and 1"),
-        ({"learning_rate": float("nan")}, "learning_rate must be at least 0, not nan"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a finite number, not nan"),
         ({"batch_size": -1}, "batch_size must be at least 0"),
         ({"hidden": (8, 0)}, "every width in hidden must be at least 1, not 0"),
     ],
 )
-def test_hyperparameters_that_cannot_work_are_refused(table, setting, says):
+def test_hyperparameters_that_cannot_work_are_refused(setting, says):
     with pytest.raises(UserError, match=says):
-        DQN(**setting).prepare(table)
+        DQN(**setting)
+
+
+def test_a_critic_without_features_to_learn_is_refused_before_training(table):
+    with pytest.raises(UserError, match="the number of widths in hidden must be at least 1, not 0"):
+        DQN(hidden=()).prepare(table)

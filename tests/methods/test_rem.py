@@ -123,6 +123,6 @@ def test_gradients_reach_every_head_in_its_share(started):
     assert slope.trunk.stack[0].weight.any()
 
 
-def test_a_population_without_heads_is_refused(logged):
+def test_a_population_without_heads_is_refused():
     with pytest.raises(UserError, match="heads must be at least 1, not 0"):
-        dataclasses.replace(REM(), heads=0).prepare(logged)
+        dataclasses.replace(REM(), heads=0)

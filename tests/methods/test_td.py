@@ -34,6 +34,6 @@ def test_where_the_behavior_comes_from(table):
 
 def test_the_behavior_is_cloned_where_it_is_asked_for_or_not_logged(table, monkeypatch):
     cloned = np.full((3, 2), 0.5, np.float32)
-    monkeypatch.setattr("dr3.methods.td.clone_behavior", lambda data: cloned)
+    monkeypatch.setattr("dr3.methods.td.clone_behavior", lambda data, **settings: cloned)
     assert TD(behavior="cloned").prepare(table).next_behavior is cloned
     assert TD().prepare(dataclasses.replace(table, next_behavior=None)).next_behavior is cloned

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,7 +27,7 @@ def test_cogs_encoder_makes_2304_numbers_of_a_picture():
 @pytest.mark.parametrize("hidden", [(64,), (64, 64)])
 def test_no_two_layers_begin_alike(hidden):
     """Of independent uniform draws no 64 correlate by more than a half."""
-    widths = {"hidden": hidden, "policy_hidden": hidden, "channels": (8, 8)}
+    widths: Any = {"hidden": hidden, "policy_hidden": hidden, "channels": (8, 8)}
     network = ActorCritic.create((8, 8, 3), 2, **widths, low=-1.0, high=1.0, key=KEY)
     drawn = [leaf.ravel()[:64] for leaf in jax.tree.leaves(network) if leaf.size >= 64 and jnp.ptp(leaf) > 0]
     among = np.abs(np.corrcoef(drawn)) - np.eye(len(drawn))

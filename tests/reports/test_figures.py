@@ -18,7 +18,7 @@ from dr3.reports.figures import (
     statistics_figures,
 )
 from dr3.reports.style import PALETTE, apart, caption, colours, save
-from dr3.stats import Band, Comparison, Improvement, Interval, Result, ScoreTable, summarise
+from dr3.stats import Band, CheckpointResult, Comparison, Improvement, Interval, ScoreTable, summarise
 
 
 def words(figure) -> str:
@@ -87,7 +87,7 @@ def test_bars_say_the_verdict() -> None:
 
 def test_all_pictures_of_a_summary() -> None:
     rows = [
-        Result(name, "x", seed, step, (1.0,), score=float(seed + step))
+        CheckpointResult(name, "x", seed, step, (1.0,), score=float(seed + step))
         for name in ("A", "B")
         for seed in range(2)
         for step in (1, 2)

@@ -3,11 +3,14 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import socket
+from contextlib import suppress
 
 import pytest
 
 from dr3.cli import invoke
 from dr3.errors import UserError
+from dr3.reports import watch
 from dr3.reports.watch import Watcher, serve
 
 
@@ -34,6 +37,28 @@ def test_only_this_machine_is_answered_and_only_questions(small_run, served):
         assert server.server_address[0] == "127.0.0.1"
         with pytest.raises(UserError, match="--port 0"):
             serve(Watcher([small_run]), server.server_address[1])
+
+
+def test_who_does_not_finish_a_question_is_not_waited_for(small_run, served, monkeypatch):
+    monkeypatch.setattr(watch, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(watch._Handler, "timeout", 0.2)
+    monkeypatch.setattr(watch, "SECONDS_PER_REQUEST", 0.5)
+    with served(Watcher([small_run])) as port:
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(12)]
+        for one in idle:  # those beyond three are closed at once, the others after their time
+            assert one.recv(1) == b""
+            one.close()
+        # A byte now and then keeps no connection alive.
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as slow, suppress(ConnectionError):
+            for letter in b"GET / HTTP/1.1\r\n" + b"X" * 1000:
+                slow.sendall(bytes([letter]))
+                slow.settimeout(0.05)
+                with suppress(TimeoutError):
+                    assert slow.recv(1) == b""
+                    break
+            else:
+                pytest.fail("it was listened to for ever")
+        assert ask(port, "/version")[0] == 200
 
 
 def test_the_page_follows_the_files(small_run, tmp_path):
@@ -64,7 +89,7 @@ def test_a_damaged_file_is_said_and_not_the_end(copied_run):
     whole = (copied_run / "metrics.jsonl").read_text()
     watcher = Watcher([copied_run])
     (copied_run / "metrics.jsonl").write_text("{\n" + whole)
-    assert "line 1 is not JSON" in watcher.page()
+    assert "metrics.jsonl is damaged" in watcher.page()
     (copied_run / "metrics.jsonl").write_text(whole)
     assert "dqn+dr3:0.1" in watcher.page()
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from dr3.errors import UserError
-from dr3.stats import Result, ScoreTable, append_results, read_results, write_results
+from dr3.stats import CheckpointResult, ScoreTable, append_results, read_results, write_results
 
 ROW = '{"algorithm": "CQL", "task": "t", "seed": 0, "step": 1, "returns": [1, 2.5]}'
 
 
 def result(
     algorithm: str = "CQL", task: str = "t", seed: int = 0, step: int = 1, *returns: float, score=None
-) -> Result:
-    return Result(algorithm, task, seed, step, returns or (1.0,), score)
+) -> CheckpointResult:
+    return CheckpointResult(algorithm, task, seed, step, returns or (1.0,), score)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     append_results(file, [result("CQL+DR3")])
     assert read_results(file) == [*rows, result("CQL+DR3")]
     assert file.read_text().count("\n") == 3
-    numpy_row = Result("a", "t", 3, 1, tuple(np.array([0.5, 0.25], np.float32)), None)
+    numpy_row = CheckpointResult("a", "t", 3, 1, tuple(np.array([0.5, 0.25], np.float32)), None)
     append_results(tmp_path / "new.jsonl", [numpy_row])
     assert read_results(tmp_path / "new.jsonl")[0].returns == (0.5, 0.25)
 
@@ -48,7 +48,7 @@ def test_nan_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (ROW[:30], "line 2: this is not a whole JSON object"),
+        (ROW[:30], "line 2: this is not a complete JSON object"),
         ("[1]", "line 2: a row is a JSON object"),
         (ROW.replace('"seed": 0, ', ""), "line 2: the field 'seed' is missing"),
         (ROW.replace('"seed": 0', '"seed": "0"'), "line 2: the field 'seed' must be of type int"),

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from dr3.stats import Result, ScoreTable
+from dr3.stats import CheckpointResult, ScoreTable
 
 
 def table(*steps: int) -> ScoreTable:
     """One run whose score at each step is that step, and 1000 at step 0."""
-    return ScoreTable([Result("A", "x", 0, step, (float(step or 1000),)) for step in steps])
+    return ScoreTable([CheckpointResult("A", "x", 0, step, (float(step or 1000),)) for step in steps])
 
 
 def test_the_average_over_training_leaves_the_untrained_policy_out_and_no_other_checkpoint() -> None:

@@ -9,9 +9,9 @@ from hypothesis.extra.numpy import arrays
 from dr3.errors import UserError
 from dr3.stats import (
     average_over_checkpoints,
-    carried_on,
     efficiency_curve,
     evenly_spaced,
+    forward_fill,
     interval,
     iqm,
     performance_profile,
@@ -82,9 +82,9 @@ def test_average_performance() -> None:
 
 def test_gaps_are_filled_with_what_came_last_before_them() -> None:
     curves = np.array([[1, 2, NAN, NAN], [NAN, 3, NAN, 4], [5, np.inf, NAN, 6]])
-    np.testing.assert_array_equal(carried_on(curves), [[1, 2, 2, 2], [NAN, 3, 3, 4], [5, 5, 5, 6]])
-    np.testing.assert_array_equal(carried_on(curves[0]), [1, 2, 2, 2])
-    assert carried_on(np.zeros((2, 0))).shape == (2, 0)
+    np.testing.assert_array_equal(forward_fill(curves), [[1, 2, 2, 2], [NAN, 3, 3, 4], [5, 5, 5, 6]])
+    np.testing.assert_array_equal(forward_fill(curves[0]), [1, 2, 2, 2])
+    assert forward_fill(np.zeros((2, 0))).shape == (2, 0)
 
 
 def test_a_curve_is_an_interval_at_each_checkpoint() -> None:

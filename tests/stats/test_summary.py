@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dr3.errors import UserError
-from dr3.stats import Result, ScoreTable, as_dict, comparison_pairs, profile_thresholds, summarise
+from dr3.stats import CheckpointResult, ScoreTable, as_dict, comparison_pairs, profile_thresholds, summarise
 
 
-def rows(algorithm: str, tasks: str, seeds: int, offset: float) -> list[Result]:
+def rows(algorithm: str, tasks: str, seeds: int, offset: float) -> list[CheckpointResult]:
     return [
-        Result(algorithm, task, seed, step, (offset + seed + step,), score=offset + seed + step)
+        CheckpointResult(algorithm, task, seed, step, (offset + seed + step,), score=offset + seed + step)
         for task in tasks
         for seed in range(seeds)
         for step in (1, 2)
@@ -48,19 +48,19 @@ def test_final_and_average() -> None:
 
 
 def test_one_checkpoint_has_no_average() -> None:
-    assert [m.name for m in summarise(ScoreTable([Result("A", "x", 0, 1, (1.0,))]), generator(), replicates=5)] == [
-        "final"
-    ]
+    assert [
+        m.name for m in summarise(ScoreTable([CheckpointResult("A", "x", 0, 1, (1.0,))]), generator(), replicates=5)
+    ] == ["final"]
 
 
 def test_one_checkpoint_beside_the_untrained_policy_has_no_average() -> None:
-    table = ScoreTable([Result("A", "x", 0, step, (1.0,)) for step in (0, 10)])
+    table = ScoreTable([CheckpointResult("A", "x", 0, step, (1.0,)) for step in (0, 10)])
     assert [measure.name for measure in summarise(table, generator(), replicates=5)] == ["final"]
 
 
 def test_raw_returns_have_no_optimality_gap() -> None:
-    known = [Result("A", "x", seed, 1, (1.0,), score=50.0) for seed in range(2)]
-    raw = [Result("A", "y", seed, 1, (0.25,)) for seed in range(2)]
+    known = [CheckpointResult("A", "x", seed, 1, (1.0,), score=50.0) for seed in range(2)]
+    raw = [CheckpointResult("A", "y", seed, 1, (0.25,)) for seed in range(2)]
     (measure,) = summarise(ScoreTable(known), generator(), replicates=5)
     assert measure.intervals["A"]["optimality gap"].estimate == 50
     (measure,) = summarise(ScoreTable(known + raw), generator(), replicates=5)
@@ -68,8 +68,8 @@ def test_raw_returns_have_no_optimality_gap() -> None:
 
 
 def test_a_raw_task_that_is_left_out_takes_no_optimality_gap_away() -> None:
-    known = [Result(name, "x", seed, 1, (1.0,), score=50.0) for name in "AB" for seed in range(2)]
-    raw = [Result("A", "y", seed, 1, (0.25,)) for seed in range(2)]
+    known = [CheckpointResult(name, "x", seed, 1, (1.0,), score=50.0) for name in "AB" for seed in range(2)]
+    raw = [CheckpointResult("A", "y", seed, 1, (0.25,)) for seed in range(2)]
     (measure,) = summarise(ScoreTable(known + raw), generator(), replicates=5, missing="ignore")
     assert measure.left_out == ("y",)
     assert "optimality gap" in measure.intervals["A"]

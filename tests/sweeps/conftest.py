@@ -8,7 +8,7 @@ import pytest
 
 from dr3.methods import DQN
 from dr3.regularizers import DR3
-from dr3.sweeps import Local, Outcome, Task, run_tasks
+from dr3.sweeps import Local, SweepResult, Task, run_tasks
 from dr3.sweeps.board import last_step
 
 # Many short chunks, and seconds of them, so that there is a middle to be killed in; all are one compiled program.
@@ -35,7 +35,7 @@ def shared_programs(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def undisturbed(shared_programs, tmp_path_factory) -> Outcome:
+def undisturbed(shared_programs, tmp_path_factory) -> SweepResult:
     """All tasks, from beginning to end on the local engine."""
     outcome = run_tasks(TASKS, tmp_path_factory.mktemp("undisturbed"), engine=Local(1), show=False)
     assert outcome.failures == {}

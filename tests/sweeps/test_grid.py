@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pkgutil
-
 import pytest
 
 from dr3.cli import carry_out
@@ -34,7 +32,7 @@ hidden = [8, 4]
 def grid(tmp_path):
     def read(text):
         (tmp_path / "grid.toml").write_text(text)
-        return read_grid(tmp_path / "grid.toml")
+        return read_grid(tmp_path / "grid.toml", carry_out)
 
     return read
 
@@ -45,7 +43,7 @@ def test_every_choice_is_a_task(grid):
     assert first.makes == "logs/a.npz"
     command = ["data", "collect", "dqn", "--env", "minatar/breakout", "--out", "logs/a.npz"]
     assert first.arguments == {"arguments": command}
-    assert pkgutil.resolve_name(first.function) is carry_out
+    assert first.function is carry_out
     methods = {DQN(hidden=hidden, learning_rate=rate) for hidden in ((8,), (16, 4)) for rate in (0.001, 1.0)}
     methods.add(CQL(hidden=(8, 4)))
     regularizers = {None, DR3(0.1), DR3(1.0), DR3(0.5, absolute=True), FeatureNorm(0.3)}
@@ -75,11 +73,11 @@ def test_files_that_are_not_there(grid, tmp_path):
 
 def test_a_folder_is_no_grid(tmp_path):
     with pytest.raises(UserError, match="cannot be read: Is a directory"):
-        read_grid(tmp_path)
+        read_grid(tmp_path, carry_out)
 
 
 def test_a_file_that_is_made_beside_another_is_not_missing():
-    made = Preparation("both/done.json", "package:function", {}, also=("both/a.npz",))
+    made = Preparation("both/done.json", len, {}, also=("both/a.npz",))
     wanted = [Task(word, DQN(), needs=(made.name,)) for word in ("both/a.npz:fraction=0.5", "both/b.npz+both/a.npz")]
     assert missing_files([made, *wanted]) == ["both/b.npz"]
 
@@ -100,7 +98,7 @@ LEAST = {"steps": "5", "data": "'grid16smoothobs'"}
         ({"step": "5"}, "[methods.dqn]", "there is no key 'step'; there are data, methods"),
         ({}, "", "the key 'methods' is missing"),
         ({}, "methods = 3", "methods are tables such as [methods.dqn]"),
-        ({}, "[methods.dqm]", "there is no method 'dqm'; there are dqn"),
+        ({}, "[methods.dqm]", "; did you mean dqn?"),
         ({}, "[methods]\ndqn = 3", "methods.dqn is a table of settings, not 3"),
         ({}, "[methods.dqn]\nrate = 3", "methods.dqn has no setting 'rate'; it has "),
         ({}, "[methods.dqn]\nlearning_rate = '3'", "methods.dqn.learning_rate must be a number, not '3'"),

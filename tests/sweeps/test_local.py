@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import shutil
 import signal
 import threading
 
@@ -26,7 +27,7 @@ def test_a_task_whose_worker_was_killed_goes_on_and_ends_as_if_nothing_had_happe
     assert outcome.finished == [task]
     log = (folder / "log.txt").read_text()
     assert "attempt 1 of 4: the worker was killed by SIGKILL" in log
-    assert "Going on from step" in log
+    assert "Resuming from step" in log
     assert digest(outcome.runs(task)) == digest(undisturbed.runs(task))
 
 
@@ -34,10 +35,10 @@ def test_what_fails_is_told_with_its_log_and_the_others_go_on(tasks, tmp_path):
     tiny = tasks[0]
     write_npz(tmp_path / "logged.npz", load(tiny.data))
     copy, never = str(tmp_path / "copy.npz"), str(tmp_path / "never.npz")
-    copying = Preparation(copy, "shutil:copyfile", {"src": str(tmp_path / "logged.npz"), "dst": copy})
-    failing = Preparation(never, "shutil:copyfile", {"src": never, "dst": never})
-    idle = Preparation(str(tmp_path / "nothing.npz"), "builtins:len", {})
-    dying = Preparation(str(tmp_path / "dead.npz"), "os:_exit", {"status": 3})
+    copying = Preparation(copy, shutil.copyfile, {"src": str(tmp_path / "logged.npz"), "dst": copy})
+    failing = Preparation(never, shutil.copyfile, {"src": never, "dst": never})
+    idle = Preparation(str(tmp_path / "nothing.npz"), len, {})
+    dying = Preparation(str(tmp_path / "dead.npz"), os._exit, {"status": 3})
     short = dataclasses.replace(tiny, steps=8, evaluate_every=8)
     good = dataclasses.replace(short, data=copy, needs=(copying.name,))
     orphan = dataclasses.replace(short, data=never, needs=(failing.name,))
@@ -46,7 +47,7 @@ def test_what_fails_is_told_with_its_log_and_the_others_go_on(tasks, tmp_path):
     jobs = [good, orphan, wrong, dying, failing, idle, copying]
     outcome = run_tasks(jobs, out, engine=Local(1, retries=1), show=False)
     assert outcome.finished == [good]
-    assert outcome.runs(good).config["data"]["source"] == copy
+    assert outcome.runs(good).config.data.source == copy
     reasons = {name: failure.reason for name, failure in outcome.failures.items()}
     assert reasons == {
         orphan.name: f"it needs what did not come to be: {failing.name}",

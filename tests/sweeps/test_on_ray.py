@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import subprocess
 import sys
 import threading
 from importlib.util import find_spec
@@ -12,7 +14,7 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.runs import Runs, digest
-from dr3.sweeps import OnRay, run_tasks
+from dr3.sweeps import OnRay, Task, run_tasks
 from dr3.sweeps.task import write_record
 
 # Ray starts the nodes of a test cluster by fork and exec, which JAX, at work in this process by then, warns of.
@@ -47,6 +49,64 @@ def test_a_stop_saves_what_is_running(cluster, tasks, undisturbed, taken_up, tmp
     engine.close()
     assert "everything saved" in (folder / "log.txt").read_text()
     assert 100 <= Runs(folder).status["step"] < tasks[0].steps
+
+
+GRID = """
+steps = 1200
+data = "grid16smoothobs:seed=0"
+regularizers = "dr3"
+coefficients = [0.1]
+metrics_every = 4
+evaluate_every = 600
+
+[methods.dqn]
+hidden = [8]
+batch_size = 8
+target_period = 7
+"""
+
+
+@needs_ray
+@pytest.mark.slow
+def test_sigterm_saves_and_says_so(cluster, tasks, taken_up, tmp_path):
+    """Ray has a handler of its own for it, which would abort. Nor is a module in the current folder run."""
+    (tmp_path / "grid.toml").write_text(GRID)
+    (tmp_path / "equinox.py").write_text("raise SystemExit('run from the current folder')")
+    command = [sys.executable, "-m", "dr3", "sweep", "grid.toml", "--out", "out", "--engine", "ray"]
+    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path}
+    with subprocess.Popen([*command, "--address", cluster.address], **pipes) as sweep:
+        folder = tmp_path / "out" / tasks[0].name
+        taken_up(folder, 100)
+        sweep.send_signal(signal.SIGTERM)
+        said = sweep.communicate()[0]
+    assert sweep.returncode == 143, said
+    assert "Stopped, everything saved; the same command goes on from there." in said
+    assert "Traceback" not in said
+    assert "everything saved" in (folder / "log.txt").read_text()
+    assert 100 <= Runs(folder).status["step"] < tasks[0].steps
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from typing import ClassVar
+import dr3
+
+@dr3.register
+@dataclass(frozen=True)
+class Mine(dr3.DQN):
+    name: ClassVar[str] = "on-a-node"
+"""
+
+
+@needs_ray
+def test_a_node_imports_what_the_sweeping_process_has_registered(cluster, tmp_path, monkeypatch):
+    (tmp_path / "method_for_nodes.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path)
+    method = importlib.import_module("method_for_nodes").Mine(hidden=(8,), batch_size=8)
+    task = Task("grid16smoothobs", method, steps=4, env=None)
+    outcome = run_tasks([task], tmp_path / "runs", engine=OnRay(cluster.address), show=False)
+    assert outcome.failures == {}
+    assert outcome.runs(task).members[0].method == method
 
 
 @needs_ray
@@ -84,7 +144,7 @@ def test_a_killed_worker_and_a_lost_node_change_no_result(cluster, tasks, undist
     for folder in (first, second):
         log = (folder / "log.txt").read_text()
         assert log.count("--- process") == 2
-        assert "Going on from step" in log
+        assert "Resuming from step" in log
     log = (second / "log.txt").read_text()
     assert log.index(lost[0]) == log.index("(Ray node ") + len("(Ray node ")
     assert log.count(lost[0]) == 1

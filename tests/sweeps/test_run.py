@@ -12,8 +12,8 @@ from dr3.sweeps.timing import timed
 
 def test_only_what_did_not_come_to_be_is_lacking(tasks, tmp_path):
     (tmp_path / "there.npz").touch()
-    there = Preparation(str(tmp_path / "there.npz"), "builtins:len", {})
-    failing = Preparation(str(tmp_path / "never.npz"), "builtins:len", {})
+    there = Preparation(str(tmp_path / "there.npz"), len, {})
+    failing = Preparation(str(tmp_path / "never.npz"), len, {})
     orphan = dataclasses.replace(tasks[0], needs=(there.name, failing.name))
     outcome = run_tasks([there, failing, orphan], tmp_path / "out", engine=InProcess(), show=False)
     assert str(outcome.failures[orphan.name]) == f"it needs what did not come to be: {failing.name}."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dr3.cli import invoke
+from dr3.cli import carry_out, invoke
 from dr3.runs import Runs, digest
 from dr3.runs.results import read_results
 from dr3.sweeps import read_grid
@@ -33,7 +33,7 @@ target_period = 7
 def test_the_workers_save_and_a_rerun_does_the_rest(tasks, undisturbed, taken_up, wait_for, tmp_path, capsys):
     file, out = tmp_path / "grid.toml", tmp_path / "out"
     file.write_text(GRID)
-    assert read_grid(file) == tasks[:2]
+    assert read_grid(file, carry_out) == tasks[:2]
     words = ["sweep", str(file), "--out", str(out), "--workers", "1"]
     first, second = (out / task.name for task in tasks[:2])
     for folder, number, code in ((first, signal.SIGKILL, -signal.SIGKILL), (second, signal.SIGINT, 130)):

@@ -10,7 +10,7 @@ from rich.console import Console
 from dr3.cli.sweep import _table_of_returns
 from dr3.methods import DQN
 from dr3.stats import Interval
-from dr3.sweeps import InProcess, Row, Task, run_tasks, summarise
+from dr3.sweeps import InProcess, SummaryRow, Task, run_tasks, summarise
 
 TASK = Task("grid16smoothobs:size=64", DQN(hidden=(4,), batch_size=4), (None,), (0, 1), 6, env=None, metrics_every=6)
 
@@ -76,7 +76,7 @@ def test_a_seed_that_was_never_tried_leaves_no_mean(table):
     assert (row.seeds, row.diverged, row.final, row.average) == (2, 1, None, None)
 
 
-def printed(*rows: Row) -> list[list[str]]:
+def printed(*rows: SummaryRow) -> list[list[str]]:
     console = Console(width=200)
     with console.capture() as capture:
         console.print(_table_of_returns(list(rows)))
@@ -84,8 +84,8 @@ def printed(*rows: Row) -> list[list[str]]:
 
 
 def test_the_column_of_diverged_seeds_is_there_only_where_some_diverged():
-    healthy = Row("grid", "dqn", 5, 0, Interval(2, 1, 3), Interval(1.5, 1, 2))
-    ill = Row("grid", "dqn+dr3:0.1", 5, 2, None, None)
+    healthy = SummaryRow("grid", "dqn", 5, 0, Interval(2, 1, 3), Interval(1.5, 1, 2))
+    ill = SummaryRow("grid", "dqn+dr3:0.1", 5, 2, None, None)
     assert ["data", "algorithm", "seeds", "final", "return", "average", "return"] in printed(healthy)
     assert ["grid", "dqn", "5", "2", "(1,", "3)", "1.5", "(1,", "2)"] in printed(healthy)
     assert ["grid", "dqn", "5", "0", "2", "(1,", "3)", "1.5", "(1,", "2)"] in printed(healthy, ill)
@@ -94,4 +94,4 @@ def test_the_column_of_diverged_seeds_is_there_only_where_some_diverged():
 
 def test_the_mean_of_a_single_seed_is_printed_without_limits():
     alone = Interval(2, float("nan"), float("nan"))
-    assert ["grid", "dqn", "1", "2", "(–)", "2", "(–)"] in printed(Row("grid", "dqn", 1, 0, alone, alone))
+    assert ["grid", "dqn", "1", "2", "(–)", "2", "(–)"] in printed(SummaryRow("grid", "dqn", 1, 0, alone, alone))

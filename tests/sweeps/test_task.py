@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
+from dr3.data import load
 from dr3.errors import UserError
 from dr3.methods import CQL
 from dr3.regularizers import DR3
+from dr3.runs.config import RunConfig
 from dr3.runs.folder import RunFolder
 from dr3.sweeps import Preparation, Task
 from dr3.sweeps.task import read_record, write_record
@@ -19,7 +23,7 @@ def test_it_comes_back_from_json_as_it_was(tmp_path):
     task = Task(
         "a.npz:fraction=0.5", CQL(hidden=(8, 4)), (None, DR3(0.1, absolute=True)), (3, 5), env=None, needs=("b",)
     )
-    made = Preparation("a.npz", "package:function", {"steps": 3}, needs=("c",), also=("b.npz",))
+    made = Preparation("a.npz", shutil.copyfile, {"src": "b.npz"}, needs=("c",), also=("b.npz",))
     for number, job in enumerate((task, made)):
         write_record(tmp_path / str(number), job)
         assert read_record(tmp_path / str(number)) == job
@@ -27,7 +31,7 @@ def test_it_comes_back_from_json_as_it_was(tmp_path):
 
 def test_what_is_being_made_is_not_made_a_second_time_at_once(tmp_path):
     made = tmp_path / "made"
-    one = Preparation(str(made), "pathlib:Path.mkdir", {"self": made})
+    one = Preparation(str(made), Path.mkdir, {"self": made})
     with RunFolder(tmp_path / "job").locked(), pytest.raises(UserError, match="in use by another process"):
         one.run(tmp_path / "job")
     assert not made.exists()
@@ -36,32 +40,18 @@ def test_what_is_being_made_is_not_made_a_second_time_at_once(tmp_path):
     one.run(tmp_path / "job")  # a second mkdir would fail
 
 
-def test_a_command_that_cannot_be_read_is_a_mistake_and_no_death(tmp_path, capsys):
-    line = ["data", "collect", "maze", "--evn", "pointmaze/umaze"]
-    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": line})
-    with pytest.raises(
-        UserError, match=r"makes maze\.npz cannot be read: dr3 data collect maze --evn pointmaze/umaze\."
-    ):
-        one.run(tmp_path / "job")
-    assert "--evn" in capsys.readouterr().err
+def test_a_function_that_makes_nothing_is_said(tmp_path):
+    with pytest.raises(UserError, match=r"builtins:dict ended without writing maze\.npz"):
+        Preparation("maze.npz", dict, {}).run(tmp_path / "job")
 
 
-def test_a_command_that_only_prints_its_help_makes_nothing(tmp_path, capsys):
-    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": ["data", "collect", "maze", "--help"]})
-    with pytest.raises(UserError, match=r"came to its end without making maze\.npz"):
-        one.run(tmp_path / "job")
+def stop() -> None:
+    sys.exit(128 + signal.SIGTERM)
 
 
-def test_a_command_that_is_refused_says_why(tmp_path):
-    one = Preparation("maze.npz", "dr3.cli:carry_out", {"arguments": ["data", "collect", "maze", "--env", "garden"]})
-    with pytest.raises(UserError, match="There is no maze 'garden'"):
-        one.run(tmp_path / "job")
-
-
-def test_a_signal_to_stop_passes_through_a_preparation(tmp_path, monkeypatch):
-    monkeypatch.setattr("dr3.cli.carry_out", lambda: sys.exit(128 + signal.SIGTERM))
+def test_a_signal_to_stop_passes_through_a_preparation(tmp_path):
     with pytest.raises(SystemExit) as stopped:
-        Preparation("maze.npz", "dr3.cli:carry_out", {}).run(tmp_path / "job")
+        Preparation("maze.npz", stop, {}).run(tmp_path / "job")
     assert stopped.value.code == 143
 
 
@@ -95,8 +85,8 @@ def tiny(tasks):
 @pytest.fixture
 def there(tiny, tmp_path):
     """A folder that says it holds this task, finished."""
-    config = {"data": {"source": tiny.data}, "members": [member.to_json() for member in tiny.members]}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    config = RunConfig.of(load(tiny.data), tiny.members, steps=tiny.steps)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_json()))
     (tmp_path / "status.json").write_text(json.dumps({"finished": True, "step": tiny.steps}))
     return tmp_path
 

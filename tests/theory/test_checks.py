@@ -14,7 +14,7 @@ import pytest
 from dr3.cli import theory as command
 from dr3.errors import UserError
 from dr3.theory import derivatives
-from dr3.theory.checks import Check, Effort, lemmas, proposition
+from dr3.theory.checks import Effort, TheoryCheck, lemmas, proposition
 from dr3.theory.checks.pictures import draw, draw_watch
 from dr3.theory.gridworld import q_learning
 
@@ -55,7 +55,7 @@ def test_features_of_the_gridworld_grow_together() -> None:
     np.testing.assert_allclose((rows * next_rows).sum(1), np.where(same, (phi * phi_next).sum(1), 0), atol=1e-12)
 
 
-def some_checks() -> list[Check]:
+def some_checks() -> list[TheoryCheck]:
     """Numbers of the right names and shapes."""
     network = {
         "measured": [0.1, -0.2],
@@ -77,7 +77,7 @@ def some_checks() -> list[Check]:
         "Proposition 3.2, random": {"ratios": [0.5, 1.5], "slowest": [1.0, -1.0]},
         "Proposition 3.2, gridworld": {"rows": [row, {**row, "step": 5, "features": "∇_w Q(s, a)"}]},
     }
-    return [Check(name, "claim [v, v]", "1.0", True, numbers) for name, numbers in data.items()]
+    return [TheoryCheck(name, "claim [v, v]", "1.0", True, numbers) for name, numbers in data.items()]
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
@@ -87,15 +87,15 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("verdict", "code"), [(True, 0), (None, 0), (False, 1)])
-def test_exit_code_follows_the_verdicts(monkeypatch, tmp_path: Path, capsys, verdict: bool | None, code: int) -> None:
-    rows = [*some_checks(), Check("one more", "claim", "1.0", verdict, must_fail=True)]
+def test_exit_code_follows_the_verdicts(monkeypatch, capsys, verdict: bool | None, code: int) -> None:
+    rows = [*some_checks(), TheoryCheck("one more", "claim", "1.0", verdict, must_fail=True)]
     monkeypatch.setattr("dr3.theory.checks.run_checks", lambda announce: rows)
-    path = tmp_path / "numbers.json"
-    assert command.main(["check", "--json", str(path)]) == code
+    assert command.main(["check"]) == code
     printed = capsys.readouterr().out
     assert "[v, v]" in printed  # not taken for markup
     assert ("as it must" in " ".join(printed.split())) is (verdict is True)
-    gridworld = json.loads(path.read_text())[6]
+    assert command.main(["check", "--json"]) == code
+    gridworld = json.loads(capsys.readouterr().out)[6]
     assert gridworld["numbers"]["rows"][0]["norms"] == [1.0, 0.5, None]
 
 
@@ -107,10 +107,10 @@ def test_watch_prints_and_draws(monkeypatch, tmp_path: Path, capsys) -> None:
         return [{"seed": seed, "step": step, "eigenvalues": spectrum, "sgd": noise, **numbers} for step in (0, 10)]
 
     monkeypatch.setattr("dr3.theory.watch.watch", rows)
-    path = tmp_path / "rows.json"
-    assert command.main(["watch", "--seeds", "2", "--json", str(path), "--plots", str(tmp_path)]) == 0
+    assert command.main(["watch", "--seeds", "2", "--plots", str(tmp_path)]) == 0
     assert "1/2" in capsys.readouterr().out
-    assert len(json.loads(path.read_text())) == 4
+    assert command.main(["watch", "--seeds", "2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 4
     assert (tmp_path / "watch.png").exists()
     assert draw_watch(rows([], seed=0), tmp_path / "other") == tmp_path / "other" / "watch.png"
 
@@ -120,4 +120,4 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         command.main(["prove"])
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"file"):
-        command.main(["check", "--json", str(tmp_path / "file" / "numbers.json")])
+        command.main(["check", "--plots", str(tmp_path / "file" / "pictures")])

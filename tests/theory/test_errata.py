@@ -10,6 +10,7 @@ import pytest
 from dr3.instruments import cosine
 from dr3.theory import (
     covariance_steps,
+    grams_of,
     identity_covariance,
     jacobians,
     label_noise,
@@ -18,6 +19,7 @@ from dr3.theory import (
     pseudo_hessian,
     pseudo_hessian_derivative,
     regularizer,
+    stability,
     td_problem,
 )
 from dr3.theory.instances import random_pair, stable
@@ -107,15 +109,13 @@ def test_9_the_trace_is_a_sum_with_eta_squared(pair) -> None:
 def test_11_the_modulus_of_a_power() -> None:
     """|1 - ηx|ᵏ = (1 + η²r² - 2ηr cos θ)^(k/2): the printed end of the chain is right, its first line is not."""
     r, angle, k = 3.0, 0.7, 5
-    x = r * np.exp(1j * angle)
-    exact = abs(1 - ETA * x) ** k
-    assert exact == pytest.approx((1 + ETA**2 * r**2 - 2 * ETA * r * np.cos(angle)) ** (k / 2))
-    assert abs((1 - ETA * r * np.cos(angle)) + 1j * ETA * r * np.sin(angle)) != pytest.approx(exact)
-
-
-def test_19_steps() -> None:
-    """100 iterations of 62,500 updates; the text says 6.5M."""
-    assert 100 * 62_500 == 6_250_000
+    real, imaginary = r * np.cos(angle), r * np.sin(angle)
+    K = jnp.array([[real, imaginary], [-imaginary, real]])  # its eigenvalues are r exp(±iθ), and it is normal
+    shrinks_by = stability(grams_of(jnp.eye(2), jnp.eye(2) - K, 1.0)).spectral_radius(ETA) ** k
+    assert shrinks_by == pytest.approx((1 + ETA**2 * r**2 - 2 * ETA * real) ** (k / 2))
+    stepped = jnp.linalg.matrix_power(jnp.eye(2) - ETA * K, k) @ jnp.array([0.6, 0.8])
+    assert shrinks_by == pytest.approx(float(jnp.linalg.norm(stepped)))
+    assert abs((1 - ETA * real) + 1j * ETA * imaginary) != pytest.approx(shrinks_by)
 
 
 def test_25_the_cosine_of_dead_features_is_zero() -> None:

@@ -12,7 +12,7 @@ from dr3.methods import Spec
 from dr3.runs import Runs
 from dr3.training import train
 from dr3.training.evaluation import Policy, evaluator_for
-from dr3.training.train import NOT_TRIED
+from dr3.training.train import NO_EVALUATION
 
 WORD = "grid16smoothobs:lava=0.1"
 
@@ -30,8 +30,8 @@ def lava(method, tmp_path):
 
 def test_data_from_a_changed_world_are_evaluated_in_that_world(lava, method):
     runs, world = lava(progress=False), gridworld("grid16smoothobs", lava=0.1)
-    assert runs.config["data"]["world"] == WORD
-    assert runs.config["evaluation"] == {"kind": "exact gridworld", "world": WORD, "horizon": 50}
+    assert runs.config.data.world == WORD
+    assert runs.config.evaluation == {"kind": "exact gridworld", "world": WORD, "horizon": 50}
     for number, step in enumerate((0, 10, 20)):
         greedy = np.eye(5)[runs.policy(world.observations, step=step)]
         exact = expected_return(world.transitions, world.rewards, greedy, world.start, world.horizon)
@@ -76,12 +76,13 @@ def test_another_world_is_another_run(lava):
 
 def test_a_plain_gridworld_is_described_by_its_name_alone(small_run):
     config = Runs(small_run).config
-    assert config["data"]["world"] == config["evaluation"]["world"] == "grid16smoothobs"
+    assert config.evaluation is not None
+    assert config.data.world == config.evaluation["world"] == "grid16smoothobs"
 
 
 def test_where_nothing_is_tried_it_is_said_once(run, lava, tmp_path, capsys):
     run(env="auto", out=tmp_path / "nowhere", steps=10, progress=True)
-    assert capsys.readouterr().err.splitlines().count(NOT_TRIED) == 1
+    assert capsys.readouterr().err.splitlines().count(NO_EVALUATION) == 1
     run(env=None, out=tmp_path / "unwanted", steps=10, progress=True)
     lava()
-    assert NOT_TRIED not in capsys.readouterr().err
+    assert NO_EVALUATION not in capsys.readouterr().err

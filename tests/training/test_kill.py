@@ -71,7 +71,7 @@ def test_stopped_and_killed_and_resumed_it_ends_as_if_nothing_had_happened(start
     last = start(out, 1000)
     said = last.communicate()[1]
     assert last.returncode == 0, said
-    assert "Going on from step" in said
+    assert "Resuming from step" in said
     runs = Runs(out)
     assert runs.status == {"step": STEPS, "finished": True, "diverged": {}}
     assert digest(runs) == digest(Runs(tmp_path / "whole"))

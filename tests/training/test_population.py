@@ -44,7 +44,7 @@ def test_stacked_members_agree_with_members_in_threads(run, tmp_path, monkeypatc
     in_threads = run(out=tmp_path / "threads", **options)
     monkeypatch.setattr(import_module("dr3.training.train"), "execution_on", lambda backend: "stacked")
     stacked = run(out=tmp_path / "stacked", chunk=11, **options)
-    assert (in_threads.config["execution"], stacked.config["execution"]) == ("threads", "stacked")
+    assert (in_threads.config.execution, stacked.config.execution) == ("threads", "stacked")
     for number in range(4):
         for a, b in zip(weights(in_threads, number), weights(stacked, number), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)

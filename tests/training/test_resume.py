@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
 import signal
 import sys
+import zipfile
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +22,8 @@ from dr3.regularizers import DR3
 from dr3.runs import Runs, digest
 from dr3.runs.checkpoints import Checkpoints
 from dr3.runs.folder import RunFolder
-from dr3.training import execution
+from dr3.runs.member import Member
+from dr3.training import execution, train
 
 
 @pytest.fixture
@@ -47,19 +51,40 @@ def test_a_longer_run_is_the_shorter_one_gone_on_with(run, tmp_path, whole):
     assert digest(runs) == whole
 
 
+@pytest.mark.parametrize("name", ["adamw", "sgd", "rmsprop"])
+def test_going_on_is_exact_with_every_optimizer(run, tmp_path, logged, method, whole, name):
+    settings: Any = {"metrics_every": 10, "evaluate_every": 20, "env": None, "progress": False}
+    other: Any = dataclasses.replace(method, optimizer=name)
+    at_once = train(logged, other, steps=40, out=tmp_path / "at-once", **settings)
+    for steps in (20, 40):
+        in_two = train(logged, other, steps=steps, out=tmp_path / "in-two", **settings)
+    assert digest(in_two) == digest(at_once) != whole
+    assert at_once.members[0].method == other
+
+
+def test_adam_is_not_mentioned_so_that_older_runs_keep_their_names(run, tmp_path):
+    """A record without an optimizer is Adam's, and one of another cannot be gone on with."""
+    runs = run(out=tmp_path / "run", steps=20)
+    assert "optimizer" not in json.loads((runs.path / "config.json").read_text())["members"][0]["method"]
+    member: Any = Runs(runs.path).members[0]
+    assert member.method.optimizer == "adam"
+    other: Any = dataclasses.replace(member, method=dataclasses.replace(member.method, optimizer="sgd"))
+    assert Member.from_json(other.to_json()) == other != member
+
+
 def test_a_run_stays_with_the_cores_it_began_with(run, tmp_path, monkeypatch):
     """On a machine of another size the order of a network's sums, and so their last bits, would be another."""
     for cores in (1, 8):
         monkeypatch.setattr(execution, "available_cores", lambda cores=cores: cores)
         runs = run(out=tmp_path / "run", steps=20 * cores)
-        assert (runs.status["step"], runs.config["one_core"]) == (20 * cores, True)
-        assert run(out=tmp_path / f"new{cores}", steps=20).config["one_core"] == (cores == 1)
+        assert (runs.status["step"], runs.config.one_core) == (20 * cores, True)
+        assert run(out=tmp_path / f"new{cores}", steps=20).config.one_core == (cores == 1)
 
 
 def test_cadences_that_are_not_asked_for_stay_as_they_were(run, tmp_path):
     run(out=tmp_path / "run", steps=20, metrics_every=None, evaluate_every=None)
     runs = run(out=tmp_path / "run", steps=24, metrics_every=None, evaluate_every=None)
-    assert (runs.config["steps"], runs.config["metrics_every"], runs.config["evaluate_every"]) == (24, 1, 1)
+    assert (runs.config.steps, runs.config.metrics_every, runs.config.evaluate_every) == (24, 1, 1)
 
 
 class Crash(Exception):
@@ -125,7 +150,7 @@ def test_a_signal_stops_after_the_chunk_with_everything_saved(run, tmp_path, who
     assert signal.getsignal(number) is before
     assert Runs(tmp_path / "run").status == {"step": 20, "finished": False, "diverged": {}}
     assert digest(run(out=tmp_path / "run", progress=True)) == whole
-    assert "Going on from step 20" in capsys.readouterr().err
+    assert "Resuming from step 20" in capsys.readouterr().err
 
 
 def test_a_torn_last_line_is_dropped(run, tmp_path, whole, save_every_chunk):
@@ -150,7 +175,9 @@ def halve(state):
 
 def flip_a_bit(state):
     content = bytearray(state.read_bytes())
-    content[len(content) // 3] ^= 1  # inside an array, which only its checksum can tell
+    with zipfile.ZipFile(state) as archive:
+        largest = max(archive.infolist(), key=lambda entry: entry.file_size)
+    content[largest.header_offset + largest.file_size] ^= 1  # inside an array, which only its checksum can tell
     state.write_bytes(content)
 
 
@@ -175,7 +202,7 @@ def test_a_damaged_state_is_noticed_and_the_one_before_used(run, tmp_path, whole
     again = run(out=tmp_path / "run", progress=True)
     said = capsys.readouterr().err
     assert "The state of step 60" in said
-    assert "Going on from step 50" in said
+    assert "Resuming from step 50" in said
     assert digest(again) == whole
     assert sorted(path.name for path in state.folder.iterdir()) == ["000000050.npz", "000000060.npz"]
 
@@ -196,9 +223,77 @@ def test_a_torn_line_that_a_state_covers_is_written_again(run, tmp_path, whole, 
     file.write_bytes(file.read_bytes()[:-5])
     again = run(out=tmp_path / "run", progress=True)
     said = capsys.readouterr().err
-    assert f"The lines of step 60 in {file} are damaged" in said
-    assert "Going on from step 50" in said
+    assert f"{file} does not hold what was there at step 60" in said
+    assert "Resuming from step 50" in said
     assert digest(again) == whole
+
+
+def flip_in_line(file, line):
+    """A bit of a number, which JSON does not notice."""
+    lines = file.read_bytes().splitlines(keepends=True)
+    place = max(at for at, byte in enumerate(lines[line]) if chr(byte).isdigit())
+    lines[line] = lines[line][:place] + bytes([lines[line][place] ^ 1]) + lines[line][place + 1 :]
+    file.write_bytes(b"".join(lines))
+
+
+@pytest.mark.parametrize("name", ["metrics", "evaluations"])
+def test_a_flipped_bit_in_a_line_is_noticed_and_done_again(run, tmp_path, whole, save_every_chunk, name, capsys):
+    runs = run(out=tmp_path / "run", chunk=10)
+    file = getattr(runs.folder, name)
+    flip_in_line(file, -1)
+    with pytest.raises(UserError, match="is damaged: it does not hold what was there at step 60"):
+        digest(Runs(tmp_path / "run"))
+    assert digest(run(out=tmp_path / "run", progress=True)) == whole
+    assert "Resuming from step 50" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["metrics", "evaluations"])
+@pytest.mark.parametrize("how", ["flip", "remove", "break"])
+def test_what_is_damaged_before_every_state_is_said(run, tmp_path, whole, save_every_chunk, name, how):
+    runs = run(out=tmp_path / "run", chunk=10)
+    file = getattr(runs.folder, name)
+    before = file.read_bytes()
+    {"flip": lambda: flip_in_line(file, 1), "remove": file.unlink, "break": lambda: file.write_bytes(b"{" + before)}[
+        how
+    ]()
+    for reading in (lambda: digest(Runs(tmp_path / "run")), lambda: run(out=tmp_path / "run")):
+        with pytest.raises(UserError, match=f"{name}.jsonl is (damaged|missing).* put back a copy, or remove .*state"):
+            reading()
+    assert Runs(tmp_path / "run").checkpoints == runs.checkpoints  # nothing was thrown away
+    for step in runs.folder.state.steps():  # what the sentence says to do
+        runs.folder.state.path(step).unlink()
+    assert digest(run(out=tmp_path / "run")) == whole
+
+
+def test_a_run_of_an_older_version_has_no_checksums_and_goes_on(run, tmp_path, whole, save_every_chunk):
+    runs = run(out=tmp_path / "run", chunk=10, steps=40)
+    for step in runs.folder.state.steps():
+        with zipfile.ZipFile(runs.folder.state.path(step), "a") as archive:
+            archive.comment = b""
+    assert digest(run(out=tmp_path / "run")) == whole
+
+
+def test_a_damaged_checksum_is_a_damaged_state(run, tmp_path, whole, save_every_chunk, capsys):
+    runs = run(out=tmp_path / "run", chunk=10)
+    content = bytearray(runs.folder.state.path(60).read_bytes())
+    content[-3] ^= 1
+    runs.folder.state.path(60).write_bytes(content)
+    assert digest(run(out=tmp_path / "run", progress=True)) == whole
+    assert "The state of step 60" in capsys.readouterr().err
+
+
+def test_stray_files_are_left_alone(run, tmp_path, whole, save_every_chunk):
+    runs = run(out=tmp_path / "run", chunk=10, steps=40)
+    strays = ["notes.txt", "best.npz", "²0000000.npz", "10.npz", ".DS_Store", "000000010.npz.bak", "0" * 40 + ".npz"]
+    for folder in (runs.folder.state.folder, runs.folder.checkpoints.folder):
+        (folder / "000000015.npz").mkdir()
+        for name in strays:
+            (folder / name).write_text("mine")
+    again = run(out=tmp_path / "run")
+    assert digest(again) == whole
+    assert again.checkpoints == [0, 20, 40, 60]
+    for folder in (runs.folder.state.folder, runs.folder.checkpoints.folder):
+        assert all((folder / name).read_text() == "mine" for name in strays)
 
 
 def test_with_every_state_damaged_it_starts_again(run, tmp_path, whole, save_every_chunk):
@@ -227,7 +322,7 @@ def test_no_single_bit_makes_a_checkpoint_raise_or_come_back_as_another(tmp_path
         content = bytearray(good)
         content[place] ^= 1 << bit
         checkpoints.path(1).write_bytes(content)
-        whole = checkpoints.whole(1)
+        whole = checkpoints.intact(1)
         try:
             restored = checkpoints.restore(1, tree)
         except ValueError:
@@ -287,7 +382,7 @@ def test_the_same_data_from_elsewhere_are_the_same_run(run, tmp_path, logged, me
         data = dataclasses.replace(logged, source=source)
         runs = train(data, method, steps=steps, env=None, out=tmp_path / "run", progress=False)
         assert runs.status["step"] == steps
-        assert runs.config["data"]["source"] == source
+        assert runs.config.data.source == source
 
 
 def test_two_processes_cannot_write_one_folder(run, tmp_path):

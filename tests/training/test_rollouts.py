@@ -65,7 +65,8 @@ def test_training_tries_policies_in_a_compiled_world(corridor, corridor_log, tmp
     runs = train(
         corridor_log, METHOD, steps=4, out=tmp_path / "run", env=CompiledRollouts(corridor, episodes=2), progress=False
     )
-    assert runs.config["evaluation"]["kind"] == "compiled rollouts"
+    assert runs.config.evaluation is not None
+    assert runs.config.evaluation["kind"] == "compiled rollouts"
     assert np.isfinite(runs.evaluations["evaluation/return"]).all()
 
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import equinox as eqx
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -69,7 +73,7 @@ def test_actions_stay_inside_the_bounds_and_sums_are_right():
 
 
 class Right(Policy):
-    def __call__(self, observations):
+    def __call__(self, observations, masks=None):
         return np.ones((len(observations), 1))
 
 
@@ -115,3 +119,44 @@ def test_the_score_goes_into_the_results(logged, tmp_path):
     runs = train(logged, method, steps=2, out=tmp_path / "run", env=Scored("hopper", 2), progress=False)
     last = read_results(runs.folder.results)[-1]
     assert last.score == pytest.approx(normalised_score("hopper", float(np.mean(last.returns))))
+
+
+class Doors(gymnasium.Env):
+    """Three doors; which may be taken is said as Gymnasium says it. Taking another one is an error. Four steps."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    action_space = gymnasium.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        self.time = 0
+        return np.zeros(2, np.float32), self._said()
+
+    def step(self, action):
+        assert self._said()["action_mask"][action]
+        self.time += 1
+        return np.zeros(2, np.float32), float(action), self.time == 4, False, self._said()
+
+    def _said(self):
+        return {"action_mask": np.array([1, self.time % 2, 0], np.int8)}
+
+
+def test_a_policy_is_told_which_actions_a_world_allows(monkeypatch, logged):
+    monkeypatch.setattr(side_by_side, "make_world", lambda name: Doors())
+    told = []
+
+    def act(rows, masks):
+        told.append(masks)
+        return np.argmax(np.where(masks, [0.0, 1.0, 9.0], -np.inf), axis=-1)
+
+    episodes = play_side_by_side("doors", act, [0, 1, 2], 1.0)
+    assert [episode.total for episode in episodes] == [2.0] * 3  # the second door at every second step
+    assert all(masks.shape == (COPIES, 3) for masks in told)
+    # A learned one, whose largest value is the last door's.
+    method = DQN(hidden=(4,))
+    data = dataclasses.replace(logged, observations=logged.observations[:, :2])
+    critic = method.critic(method.init(Spec.of(data), jax.random.key(0)))
+    critic = eqx.tree_at(lambda c: c.head.bias, critic, jnp.array([0.0, 100.0, 1e4]))
+    policy = Policy(method, critic, Spec.of(data))
+    assert (policy(np.zeros((2, 2), np.float32)) == 2).all()
+    assert [episode.total for episode in play_side_by_side("doors", policy, [5], 1.0)] == [2.0]

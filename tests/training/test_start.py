@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import jax
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ from dr3.errors import UserError
 from dr3.methods import DQN, REM
 from dr3.regularizers import DR3
 from dr3.runs import Runs, digest
+from dr3.runs.folder import RunFolder
+from dr3.runs.outcomes import RETURN
 from dr3.training import train
+from dr3.training.start import Start
 
 METHOD = DQN(hidden=(6,), batch_size=8, target_period=3)
 
@@ -50,14 +55,30 @@ def test_it_starts_from_that_critic_with_a_target_equal_to_it(logged, good, tmp_
 
 def test_the_configuration_says_what_it_started_from_and_a_rerun_goes_on(logged, good, tmp_path):
     whole = go_on(logged, good, tmp_path / "whole")
-    told = whole.config["init_from"]
-    assert (told["run"], told["step"], told["member"]) == (str(good.path), 4, 1)
-    assert len(told["fingerprint"]) == 64
+    told = whole.config.init_from
+    assert (told.run, told.step, told.member) == (str(good.path), 4, 1)
+    assert len(told.fingerprint) == 64
     go_on(logged, good, tmp_path / "parts", steps=2)
     parts = go_on(logged, good, tmp_path / "parts", steps=4)
     assert all(same(*pair) for pair in zip(parts.critics(), whole.critics(), strict=True))
     assert same(Runs(whole.path).critics(0), whole.critics(0))
     assert digest(whole) == digest(go_on(logged, good, tmp_path / "whole"))
+
+
+def test_the_best_checkpoint_is_the_one_with_the_highest_return(logged, good, tmp_path):
+    with pytest.raises(UserError, match="has no checkpoint that was evaluated"):
+        Start.read(f"{good.path}@best:0")
+    copy = RunFolder(shutil.copytree(good.path, tmp_path / "copy"))
+    returns = {0: (9, 0), 4: (3, 2), 8: (3, 5)}  # the untrained policy does not count; of equal ones the earliest
+    copy.append(
+        copy.evaluations,
+        [
+            {"step": step, "member": member, "returns": [value], RETURN: value}
+            for step, both in returns.items()
+            for member, value in enumerate(both)
+        ],
+    )
+    assert [Start.read(f"{copy.path}@best:{member}").step for member in (0, 1)] == [4, 8]
 
 
 def test_another_start_is_another_run(logged, good, tmp_path):
@@ -84,7 +105,7 @@ def test_a_run_that_moved_is_still_the_same_start(logged, good, tmp_path):
         ("4:2", METHOD, "there is no member 2"),
         ("5:0", METHOD, "has no checkpoint of step 5"),
         ("last", METHOD, "is written RUN@STEP or RUN@STEP:MEMBER"),
-        ("4:0", DQN(hidden=(7,), batch_size=8), r"trunk.stack\[0\].weight has the shape \(4, 6\), and dqn .* \(4, 7\)"),
+        ("4:0", DQN(hidden=(7,), batch_size=8), r"trunk.stack.0.weight has the shape \(4, 6\), and dqn .* \(4, 7\)"),
         (
             "4:0",
             REM(hidden=(6,), batch_size=8, heads=2),

@@ -9,8 +9,8 @@ import pytest
 
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import DQN, SAC, Spec
-from dr3.training import threads
-from dr3.training.threads import threads_for
+from dr3.training import execution as threads
+from dr3.training.execution import threads_for
 
 VECTOR = Spec((16,), DiscreteActions(5))
 
@@ -18,7 +18,7 @@ VECTOR = Spec((16,), DiscreteActions(5))
 POOL = """
 import os
 from pathlib import Path
-from dr3.training.threads import start_xla
+from dr3.training.execution import start_xla
 start_xla(1)
 start_xla(2)  # it has started: nothing happens
 import jax.numpy as jnp

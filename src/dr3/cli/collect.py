@@ -21,6 +21,8 @@ LINES = """\
 EXAMPLES = """\
 dr3 data collect dqn --env minatar/breakout --steps 1e6
 
+dr3 data collect dqn --env minatar/breakout --steps 1e6 --regularizer dr3:0.01 --out breakout-with-dr3.npz
+
 dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
 
 dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.hdf5 --cuts random medium medium-replay
@@ -49,6 +51,9 @@ class CollectDQN:
 
     seed: int = 0
     """Another seed, another replay."""
+
+    regularizer: str = "none"
+    """What is added to the agent's loss, as for dr3 train: dr3:0.01 is DR3 with the coefficient 0.01."""
 
 
 @dataclass(frozen=True)
@@ -131,24 +136,26 @@ def main(arguments: list[str]) -> int:
 
 def _dqn(arguments: list[str]) -> int:
     from dr3.methods import DQN
-    from dr3.training.threads import start_xla
+    from dr3.regularizers.parse import parse_regularizer
+    from dr3.training.execution import start_xla
 
     collect: Any
     atari = (value_of("--env", arguments) or "").startswith("atari/")
     if atari:  # other defaults, and other flags
-        from dr3.collect.emulated import ATARI_DQN as defaults
-        from dr3.collect.emulated import AtariSchedule as schedule
-        from dr3.collect.emulated import collect_emulated_dqn as collect
+        from dr3.collect.emulated_dqn import ATARI_DQN as defaults
+        from dr3.collect.emulated_dqn import AtariSchedule as schedule
+        from dr3.collect.emulated_dqn import collect_emulated_dqn as collect
     else:
         from dr3.collect.online_dqn import MINATAR_DQN as defaults
-        from dr3.collect.online_dqn import Schedule as schedule
-        from dr3.collect.replay import collect_dqn as collect
+        from dr3.collect.online_dqn import DQNSchedule as schedule
+        from dr3.collect.online_dqn import collect_dqn as collect
 
     parts: list[Any] = [("run", CollectDQN), ("schedule", schedule), ("method", DQN, field(default=defaults))]
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a DQN online and keep all that it saw: its replay. With --env atari/GAME the defaults are Atari's."
     chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
     options = _with_out(chosen.run, _replay_of(chosen.run.env, chosen.run.seed))
+    options["regularizer"] = parse_regularizer(options["regularizer"])
     if not atari:
         start_xla(1)  # steps of a game and updates alike are too small to share: 7 s instead of 11 for 60,000 steps
     data = collect(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
@@ -156,11 +163,10 @@ def _dqn(arguments: list[str]) -> int:
 
 
 def _sac(arguments: list[str]) -> int:
-    from dr3.collect.online_sac import Schedule
-    from dr3.collect.sac_replay import collect_sac
+    from dr3.collect.online_sac import SACSchedule, collect_sac
     from dr3.methods import SAC
 
-    parts: list[Any] = [("run", CollectSAC), ("schedule", Schedule), ("method", SAC)]
+    parts: list[Any] = [("run", CollectSAC), ("schedule", SACSchedule), ("method", SAC)]
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
     chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dr3.cli.train import Run, parse_with_method, train_as_told
+from dr3.cli.parsing import print_json
+from dr3.cli.train import Run, parse_with_method, train_with
 
 if TYPE_CHECKING:
     from dr3.reports.compare import Side
@@ -20,7 +21,7 @@ dr3 compare cql --data logged.npz --regularizer none dr3:0.03 dr3:0.03:stop_grad
 
 
 @dataclass(frozen=True)
-class Compared(Run):
+class CompareOptions(Run):
     """What to train on, how long, and what to compare."""
 
     regularizer: tuple[str, ...] = ("none", "dr3:0.03")
@@ -29,41 +30,42 @@ class Compared(Run):
     seeds: int = 5
     """Members with seeds 0, 1, … for each regularizer."""
 
-    json: Path | None = None
-    """Write the numbers here as well as to comparison.json in the run folder."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
 
     picture: Path | None = None
     """Draw the curves here; by default comparison.png in the run folder."""
 
 
 def main(arguments: list[str]) -> int:
-    chosen = parse_with_method("compare", Compared, arguments, EXAMPLES)
+    chosen = parse_with_method("compare", CompareOptions, arguments, EXAMPLES)
     if chosen is None:
         return 0
 
-    from dr3.files import check_file, write_json
+    from dr3.files import write_json
     from dr3.reports.compare import as_json, compare, panels
     from dr3.reports.curves import check_picture, draw
 
-    options: Compared = chosen.run
+    options: CompareOptions = chosen.run
     if options.picture is not None:
         check_picture(options.picture)
-    if options.json is not None:
-        check_file(options.json)
-    runs = train_as_told(options, chosen.method)
+    runs = train_with(options, chosen.method)
     sides = compare(runs)
-    for file in filter(None, (runs.path / "comparison.json", options.json)):
-        write_json(file, as_json(runs, sides))
+    record = as_json(runs, sides)
+    write_json(runs.path / "comparison.json", record)
     picture = options.picture or runs.path / "comparison.png"
     draw(panels(runs), picture, caption="median over seeds, and the seeds")
-    _print(runs, sides, picture)
+    if options.json:
+        print_json(record)
+    else:
+        _print(runs, sides, picture)
     return 0
 
 
 def _print(runs: Any, sides: list[Side], picture: Path) -> None:
     from rich.console import Console
 
-    title = f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}"
+    title = f"{runs.members[0].method.name} on {runs.config.data.name}, step {runs.status['step']:,}"
     console = Console()
     if sides[0].final is not None:
         rows = [_returns(side) for side in sides]

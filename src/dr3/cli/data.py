@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +10,12 @@ from typing import Annotated
 import tyro
 
 from dr3.cli import collect
-from dr3.cli.parsing import dispatch, parse
+from dr3.cli.parsing import dispatch, parse, print_json
 from dr3.errors import UserError
 
 USAGE = f"""\
 usage: dr3 data describe SOURCE [--json]
+       dr3 data schema FILE > schema.toml
        dr3 data convert SOURCE OUT [--format FORMAT]
 {collect.LINES}
 
@@ -24,6 +24,10 @@ examples:
 dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
+
+dr3 data schema decisions.parquet > schema.toml
+
+dr3 data describe decisions.parquet:schema=schema.toml
 
 dr3 data describe "closed/prior.npz:trajectories=5%+closed/task.npz:trajectories=5%"
 
@@ -41,14 +45,22 @@ class Describe:
     """What a file or a world's sample holds: rows, episodes, returns, ends, rewards, and what looks wrong."""
 
     source: Annotated[str, tyro.conf.Positional]
-    """A file (.npz; .hdf5 as D4RL's), a folder of Minari or of DQN-replay files, sample:NAME, or a gridworld's name;
-    each with settings. Several are joined by +."""
+    """A file (.npz; .hdf5 as D4RL's; .parquet, .csv, .arrow or .feather with :schema=FILE), a folder of Minari, of
+    DQN-replay files or of tables, sample:NAME, or a gridworld's name; each with settings. Several are joined by +."""
 
     json: bool = False
     """Print JSON instead of a table."""
 
     allow_pickle: bool = False
     """Load COG's own files (.npy), which are pickles: only if you trust where they come from."""
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Write a first guess of what a table's columns mean, as TOML with comments, to standard output."""
+
+    file: Annotated[Path, tyro.conf.Positional]
+    """A table (.parquet, .csv, .arrow, .feather), or a folder of them."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +81,7 @@ class Convert:
 
 
 def main(arguments: list[str]) -> int:
-    verbs = {"describe": _describe, "convert": _convert, "collect": collect.main}
+    verbs = {"describe": _describe, "schema": _schema, "convert": _convert, "collect": collect.main}
     return dispatch("dr3 data", verbs, USAGE, arguments)
 
 
@@ -80,11 +92,20 @@ def _describe(arguments: list[str]) -> int:
 
     description = describe(load(options.source, allow_pickle=options.allow_pickle))
     if options.json:
-        print(json.dumps(dataclasses.asdict(description), indent=2))
+        print_json(dataclasses.asdict(description))
     else:
         from rich.console import Console
 
         Console().print(table(description))
+    return 0
+
+
+def _schema(arguments: list[str]) -> int:
+    options = parse(Schema, arguments, prog="dr3 data schema", description=Schema.__doc__ or "")
+
+    from dr3.data import guess_schema
+
+    print(guess_schema(options.file), end="")
     return 0
 
 

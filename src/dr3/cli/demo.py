@@ -10,26 +10,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dr3.cli.parsing import parse
+from dr3.cli.parsing import parse, print_json
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dr3.paper.demonstration import Demonstration
-    from dr3.paper.findings import Finding
+    from dr3.paper.experiments import Experiment, Result
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The paper's gridworld evidence, and DR3 on the data of a game, as four findings with pictures and numbers.
+    """The paper's gridworld evidence, and DR3 on four gridworlds and the data of a game: four findings, with pictures.
 
-    example: dr3 demo --json findings.json
+    example: dr3 demo --out demo
     """
 
     out: Path = Path("demo")
-    """Where runs, pictures and findings.json go. Runs that are already there are not made again."""
+    """Where runs, evidence, pictures and findings.json go. What has evidence there is not trained again."""
 
-    json: Path | None = None
-    """Write the numbers here as well."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else, on standard output."""
 
     full: bool = False
     """The paper's own network, (1024, 1024), and longer training: hours instead of minutes on two cores."""
@@ -44,38 +46,38 @@ def main(arguments: list[str]) -> int:
     if options.full and options.smoke:
         raise UserError("--full is the largest demo and --smoke the smallest; choose one of them.")
 
-    from dr3.files import check_file, write_json
-    from dr3.paper.demonstration import FULL, QUICK, SMOKE, findings
-    from dr3.paper.demonstration_pictures import draw_findings
+    from dr3.files import for_json, write_json
+    from dr3.paper.demonstration import FULL, QUICK, SMOKE, demonstrate, experiments
+    from dr3.paper.experiments import Plan
     from dr3.reports.curves import check_picture
 
     sizes = FULL if options.full else SMOKE if options.smoke else QUICK
     out = options.out / f"{'x'.join(map(str, sizes.gridworlds.hidden))}-{sizes.gridworlds.updates}"
     check_picture(out / "dr3.png")
-    if options.json is not None:
-        check_file(options.json)
     began = time.monotonic()
-    _introduce(sizes)
+    if not options.json:
+        _introduce(sizes)
+    # The scale says that its verdicts mean something: --smoke says itself that they do not.
+    plan = Plan(experiments(sizes), "laptop", out / "data", out)
     try:
         with _progress() as finished:
-            found = findings(sizes, out, finished)
+            found = demonstrate(plan, finished)
     except (KeyboardInterrupt, SystemExit):
         print("Stopped, everything saved; the same command goes on from there.", file=sys.stderr)
         raise
-    pictures = draw_findings(found, sizes, out)
     record = {
-        "size": asdict(sizes.gridworlds),
-        "breakout_updates": sizes.breakout_updates,
+        "sizes": asdict(sizes),
         "seconds": round(time.monotonic() - began, 1),
-        "findings": [{key: getattr(one, key) for key in _WRITTEN} for one in found],
+        "findings": [asdict(one) for one in found],
     }
-    for file in filter(None, (out / "findings.json", options.json)):
-        write_json(file, record)
-    _print(found, pictures, record)
+    record = for_json(record)
+    write_json(out / "findings.json", record)
+    if options.json:
+        print_json(record)
+    else:
+        pictures = [plan.folder(one) / "figure.png" for one in plan.experiments]
+        _print(plan.experiments, found, pictures, record)
     return 0
-
-
-_WRITTEN = ("id", "claim", "rule", "holds", "sentence", "numbers")
 
 
 def _introduce(sizes: Demonstration) -> None:
@@ -83,8 +85,9 @@ def _introduce(sizes: Demonstration) -> None:
     paper = "" if size.hidden == (1024, 1024) else " (the paper's is 1024 x 1024: dr3 demo --full)"
     print(
         f"256 logged transitions of a gridworld, a network of {' x '.join(map(str, size.hidden))} units{paper}, "
-        f"{size.updates:,} updates, {size.seeds} seeds with data and weights of their own; then 10,000 transitions of "
-        f"MinAtar's Breakout, {sizes.breakout_updates:,} updates."
+        f"{size.updates:,} updates, {size.seeds} data sets with weights of their own; with and without DR3 "
+        f"{sizes.dr3.seeds} data sets of each of four gridworlds, {sizes.dr3.updates:,} updates; then 10,000 "
+        f"transitions of MinAtar's Breakout, {sizes.breakout_updates:,} updates."
     )
 
 
@@ -103,18 +106,21 @@ def _progress() -> Generator[Callable[[int, int], None]]:
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
-def _print(found: list[Finding], pictures: list[Path], record: dict[str, Any]) -> None:
+def _print(
+    experiments: Sequence[Experiment], found: Sequence[Result], pictures: Sequence[Path], record: dict[str, Any]
+) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(show_lines=True)
-    for column in ("the paper's claim", "shows here", "what came out"):
+    for column in ("the paper's claim", "verdict", "what came out"):
         table.add_column(column)
-    for one in found:
-        table.add_row(escape(one.claim), "yes" if one.holds else "no", escape(one.sentence))  # dr3[minatar]
+    for experiment, one in zip(experiments, found, strict=True):
+        said = "\n".join(filter(None, [*(answer.sentence for answer in one.answers), one.note]))
+        table.add_row(escape(experiment.claim), one.verdict, escape(said))  # dr3[minatar]
     console = Console()
     console.print(table)
-    print(f"{record['seconds']:.0f} s. A claim shows by the rule that findings.json gives with the numbers. Pictures:")
+    print(f"{record['seconds']:.0f} s. The rules behind the verdicts are in findings.json. Pictures:")
     for picture in pictures:
         print(f"  {picture}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from dr3.cli.parsing import parse
+from dr3.cli.parsing import parse, print_json
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Diagnose:
     """With --layers: the layer's initial value (re-initialisation), or a fresh draw (re-randomisation)."""
 
     env: str | None = None
-    """With --layers: where policies are tried, by default where the run tried them."""
+    """With --layers: where policies are evaluated, by default where the run evaluated them."""
 
     out: Path | None = None
     """With --layers: the picture, by default layers.png in the run folder."""
@@ -57,7 +56,7 @@ class Diagnose:
 def main(arguments: list[str]) -> int:
     options = parse(Diagnose, arguments, prog="dr3 diagnose", description=Diagnose.__doc__ or "")
     if options.layers and (options.data is not None or options.held_out is not None):
-        raise UserError("--layers tries policies in a world and reads no data: leave out --data and --held-out.")
+        raise UserError("--layers evaluates policies in a world and reads no data: leave out --data and --held-out.")
     if not options.layers and (options.replace != "initial" or options.env is not None or options.out is not None):
         raise UserError("--replace, --env and --out are for --layers.")
 
@@ -72,12 +71,12 @@ def _health(runs: Runs, options: Diagnose) -> int:
     from dr3.diagnostics import health
 
     data, held_out = (
-        None if source is None else load(source, discount=runs.data_discount)
+        None if source is None else load(source, discount=runs.config.data.discount)
         for source in (options.data, options.held_out)
     )
     found = health(runs, data, held_out=held_out)
     if options.json:
-        print(json.dumps(found.to_json(), indent=2, allow_nan=False))
+        print_json(found.to_json())
     else:
         print(found)
         print(f"\n{found.measurements.rows} rows, checkpoints 0 to {found.measurements.steps[-1]:,} of {runs.path}.")
@@ -105,7 +104,7 @@ def _layers(runs: Runs, options: Diagnose) -> int:
             "returns": test.returns.tolist(),
             "unmodified": test.unmodified.tolist(),
         }
-        print(json.dumps(record, indent=2))
+        print_json(record)
     draw_layers(test, labels, picture)
     if not options.json:
         for label, shares in zip(labels, test.normalised, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Annotated, Any, TypeVar
@@ -71,3 +72,10 @@ def dispatch(command: str, verbs: Mapping[str, Callable[[list[str]], int]], usag
         there = "there is" if len(verbs) == 1 else "there are"
         raise UserError(f"There is no command '{command} {verb}'; {there} {known}{did_you_mean(verb, verbs)}")
     return verbs[verb](rest)
+
+
+def print_json(value: Any) -> None:
+    """What `--json` means in every command: the result on standard output, and nothing else there."""
+    from dr3.files import for_json
+
+    print(json.dumps(for_json(value), indent=2, ensure_ascii=False, allow_nan=False))

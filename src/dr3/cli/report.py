@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     if options.out is not None:
         check_file(options.out)
     runs = [Runs(path) for path in options.runs]
-    data = None if options.data is None else load(options.data, discount=runs[0].data_discount)
+    data = None if options.data is None else load(options.data, discount=runs[0].config.data.discount)
 
     def progress(title: str, done: int, of: int) -> None:
         end = "\r" if sys.stderr.isatty() and done < of else "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
 def print_plan(plan: Plan) -> None:
     from rich.console import Console
 
-    from dr3.paper.experiments import jobs_of
     from dr3.sweeps import Preparation, Task, data_of, missing_files
 
     console = Console()
-    designs = plan.designs
-    jobs = jobs_of(list(designs.values()))
+    jobs = plan.missing()
     tasks = [job for job in jobs if isinstance(job, Task)]
     _print_grid(plan, console)
     _print_methods(tasks, console)
     console.print("\n[bold]Data[/bold]")
+    console.print(
+        f"  {len(tasks)} populations have no evidence yet in {plan.evidence}.", soft_wrap=True, highlight=False
+    )
     for job in jobs:
-        if isinstance(job, Preparation):
+        if isinstance(job, Preparation) and Path(job.makes).parent != plan.evidence:
             state = "there" if job.finished(plan.folders.runs / job.name) else "to be made"
             console.print(f"  {job.makes}: {state}", soft_wrap=True, highlight=False)
     missing = missing_files(jobs)
@@ -97,4 +99,8 @@ def _print_costs(jobs: list[Any], console: Any) -> None:
             highlight=False,
         )
     total = sum(cost.hours for cost in costs)
-    console.print(f"  {total:,.1f} hours of one worker like this process.", highlight=False)
+    console.print(
+        f"  {total:,.1f} hours of one core like this one's, {total / 2:,.1f} on two; trying policies and making data "
+        "add to that.",
+        highlight=False,
+    )

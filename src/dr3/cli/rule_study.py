@@ -11,7 +11,7 @@ from dr3.errors import UserError
 if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.diagnostics import Measurements
-    from dr3.diagnostics.study import Outcomes, Trial
+    from dr3.diagnostics.study import Outcomes, RuleTrial
     from dr3.runs import Runs
     from dr3.stats import Interval
 
@@ -25,13 +25,15 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     from dr3.diagnostics.study import comparable, outcomes, to_json
 
     found, left_out = comparable(trials_of(opened, options))
-    for sentence in left_out:
-        print(sentence)
+    if not options.json:
+        for sentence in left_out:
+            print(sentence)
     if not found:
         raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
     rows, verdicts = rules_over(found), outcomes(found)
-    _print_rules(rows, found, options)
-    _print_verdicts(verdicts)
+    if not options.json:
+        _print_rules(rows, found, options)
+        _print_verdicts(verdicts)
     return {
         "held_out": options.held_out,
         "left_out": left_out,
@@ -41,14 +43,14 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     }
 
 
-def trials_of(opened: Sequence[Runs], options: Select) -> list[Trial]:
+def trials_of(opened: Sequence[Runs], options: Select) -> list[RuleTrial]:
     """Every member of every run; what is measured of them is kept in their folders."""
     import sys
 
     from dr3.diagnostics.study import trials
     from dr3.reports.kept import kept_fqe
 
-    everyone: list[Trial] = []
+    everyone: list[RuleTrial] = []
     for number, runs in enumerate(opened, start=1):
         data, held_out = (table_for(runs, source) for source in (options.data, options.held_out))
         everyone += trials(
@@ -76,7 +78,7 @@ def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gra
     return found.measurements
 
 
-def rules_over(found: Sequence[Trial]) -> dict[str, Row]:
+def rules_over(found: Sequence[RuleTrial]) -> dict[str, Row]:
     """Means with 95 % intervals: regret as a share of the range of returns seen in the world; how much less of it there
     is than with a checkpoint drawn at random, member by member; and the rank correlation of scores and returns.
     """
@@ -88,15 +90,15 @@ def rules_over(found: Sequence[Trial]) -> dict[str, Row]:
     seen = ranges(found)
     rng = np.random.default_rng(0)
 
-    def summary(number: Callable[[Trial], float]) -> Interval | None:
+    def summary(number: Callable[[RuleTrial], float]) -> Interval | None:
         matrix = as_matrix(found, number)
         matrix = matrix[:, ~np.isnan(matrix).all(axis=0)]
         return interval(matrix, mean, rng, replicates=10_000, missing="ignore") if matrix.size else None
 
-    def regret(trial: Trial, rule: str) -> float:
+    def regret(trial: RuleTrial, rule: str) -> float:
         return trial.regret(rule) / seen[trial.task].span
 
-    def regret_of_any(trial: Trial) -> float:
+    def regret_of_any(trial: RuleTrial) -> float:
         return trial.regret_of_any() / seen[trial.task].span
 
     rows: dict[str, Row] = {
@@ -116,7 +118,7 @@ def _plain(of: Interval | None) -> list[float | None] | None:
     return None if of is None else [of.estimate, *((of.lower, of.upper) if of.has_limits else (None, None))]
 
 
-def _print_rules(rows: dict[str, Row], found: Sequence[Trial], options: Select) -> None:
+def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Select) -> None:
     from rich.console import Console
     from rich.table import Table
 

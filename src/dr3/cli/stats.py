@@ -12,6 +12,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
+from dr3.cli.parsing import print_json
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -29,7 +31,7 @@ class Stats:
     For example:
       dr3 stats runs/*/results.jsonl
       dr3 stats cql.jsonl dr3.jsonl --baseline CQL --figures pictures
-      dr3 stats results.jsonl --missing ignore --json summary.json
+      dr3 stats results.jsonl --missing ignore --json > summary.json
       dr3 stats results.jsonl --only replay=5%
     """
 
@@ -51,8 +53,8 @@ class Stats:
     """Bootstrap replicates."""
     seed: int = 0
     """Seed of the bootstrap."""
-    json: Path | None = None
-    """Write everything that is printed to this file too."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
     figures: Path | None = None
     """Write the pictures (SVG) into this folder."""
 
@@ -63,12 +65,10 @@ def main(arguments: list[str]) -> int:
     import numpy as np
 
     from dr3.errors import UserError
-    from dr3.files import check_file, check_folder, write_json
+    from dr3.files import check_folder
     from dr3.paper import normalise
     from dr3.stats import ScoreTable, as_dict, read_results, summarise
 
-    if options.json is not None:
-        check_file(options.json)
     if options.figures is not None:
         check_folder(options.figures)
     there = read_results(*options.files)
@@ -88,10 +88,11 @@ def main(arguments: list[str]) -> int:
         replicates=options.replicates,
         missing=options.missing,
     )
-    console = Console()
+    console = Console(stderr=options.json)  # with --json only JSON goes to standard output
     raw = [task for task in table.tasks if table.scales[task] == "raw"]
-    for measure in measures:
-        _print(console, measure, raw)
+    if not options.json:
+        for measure in measures:
+            _print(console, measure, raw)
     if raw:
         console.print(
             f"Note: raw returns, no normaliser known: {', '.join(raw)}. They have no optimality gap, and aggregates "
@@ -99,14 +100,14 @@ def main(arguments: list[str]) -> int:
             "improvement.",
             highlight=False,
         )
-    if options.json is not None:
+    if options.json:
         everything = as_dict(table, measures)
         for measure in measures:
             everything["measures"][measure.name]["paper"] = {
                 name: {task: _printed(name, task, measure.name) for task in measure.matrices.tasks}
                 for name in measure.matrices.scores
             }
-        write_json(options.json, everything)
+        print_json(everything)
     if options.figures is not None:
         from dr3.reports.figures import statistics_figures
         from dr3.reports.style import save

@@ -14,7 +14,7 @@ from dr3.errors import UserError
 
 if TYPE_CHECKING:
     from dr3.stats import Interval
-    from dr3.sweeps import Engine, Job, Outcome, Row
+    from dr3.sweeps import Engine, Job, SummaryRow, SweepResult
 
 ABOUT = """\
 Train every method on all data with every regularizer and every seed, as a file describes it.
@@ -75,10 +75,10 @@ class EngineChoice:
         of_ray = {name: value for name, value in of_ray.items() if value is not None}
         if self.engine == "local":
             for name in of_ray:
-                raise UserError(f"--{name} is of the engine ray: say --engine ray too.")
+                raise UserError(f"--{name} belongs to the engine ray: add --engine ray.")
             return Local(self.workers, **lasting)
         if self.workers is not None:
-            raise UserError("--workers is of the engine local; on ray --cpus says how many cores a task has.")
+            raise UserError("--workers belongs to the engine local; on ray --cpus says how many cores a task has.")
         return OnRay(**of_ray, **lasting)
 
 
@@ -103,7 +103,7 @@ def main(arguments: list[str]) -> int:
 
     from dr3.sweeps import missing_files, read_grid, run_tasks
 
-    engine, jobs = options.where.build(), read_grid(options.file)
+    engine, jobs = options.where.build(), read_grid(options.file, run_command)
     out = options.out or Path("runs") / options.file.stem
     missing = missing_files(jobs)
     if options.dry_run:
@@ -116,7 +116,20 @@ def main(arguments: list[str]) -> int:
     return report_failures(outcome)
 
 
-def report_failures(outcome: Outcome) -> int:
+def run_command(arguments: list[str]) -> None:
+    """A line of [prepare]. One that cannot be read makes its parser leave, which is a mistake and no worker's death."""
+    from dr3.cli import carry_out
+
+    try:
+        carry_out(arguments)
+    except SystemExit as left:
+        if left.code == 2:
+            raise UserError(f"This command cannot be read: dr3 {' '.join(arguments)}.") from None
+        if left.code:  # asked to stop; without a code it has only printed its help
+            raise
+
+
+def report_failures(outcome: SweepResult) -> int:
     """Say what failed and where its log is; the exit code."""
     for name, failure in outcome.failures.items():
         print(f"{name} failed: {failure}", file=sys.stderr)
@@ -141,7 +154,7 @@ def _print_tasks(jobs: list[Job], out: Path, missing: list[str]) -> None:
     Console().print(_table(f"{len(jobs)} tasks in {out}", columns, rows))
 
 
-def _print_results(outcome: Outcome) -> None:
+def _print_results(outcome: SweepResult) -> None:
     from rich.console import Console
 
     from dr3.runs.results import write_results
@@ -161,7 +174,7 @@ def _print_results(outcome: Outcome) -> None:
     console.print(f"Everything is in {outcome.out}", soft_wrap=True, highlight=False)
 
 
-def _table_of_returns(rows: list[Row]) -> object:
+def _table_of_returns(rows: list[SummaryRow]) -> object:
     diverged = any(row.diverged for row in rows)
     columns = ("data", "algorithm", "seeds", *(["diverged"] if diverged else []), "final return", "average return")
     cells = [

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dr3.cli.parsing import dispatch, parse
+from dr3.cli.parsing import dispatch, parse, print_json
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from dr3.theory.checks import Check
+    from dr3.theory.checks import TheoryCheck
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Check the paper's lemmas, Theorem 3.1 and Proposition 3.2; exit 1 if anything that should hold fails."""
+    """TheoryCheck the paper's lemmas, Theorem 3.1 and Proposition 3.2; exit 1 if anything that should hold fails."""
 
-    json: Path | None = None
-    """Write every number measured to this file."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
 
     plots: Path | None = None
     """Draw the pictures of docs/theory.md into this folder."""
@@ -31,8 +31,8 @@ class CheckOptions:
 class WatchOptions:
     """Train Q-learning on a gridworld and compare what the theory predicts at its checkpoints with what happens."""
 
-    json: Path | None = None
-    """Write every number measured to this file."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
 
     plots: Path | None = None
     """Draw the picture of docs/results/theory.md into this folder."""
@@ -42,8 +42,8 @@ class WatchOptions:
 
 
 USAGE = """\
-usage: dr3 theory check [--json PATH] [--plots DIR]
-       dr3 theory watch [--json PATH] [--plots DIR] [--seeds N]
+usage: dr3 theory check [--json] [--plots DIR]
+       dr3 theory watch [--json] [--plots DIR] [--seeds N]
 
 example: dr3 theory check --plots theory"""
 
@@ -62,8 +62,10 @@ def _check(arguments: list[str]) -> int:
 
     progress = Console(stderr=True)
     checks = run_checks(announce=lambda title: progress.print(f"checking {title} …"))
-    Console().print(_table(checks))
-    _write(options.json, [dataclasses.asdict(check) for check in checks])
+    if options.json:
+        print_json([dataclasses.asdict(check) for check in checks])
+    else:
+        Console().print(_table(checks))
     if options.plots is not None:
         from dr3.theory.checks.pictures import draw
 
@@ -88,8 +90,10 @@ def _watch(arguments: list[str]) -> int:
         for seed in range(options.seeds):
             progress.print(f"watching seed {seed} …")
             rows += watch(CHECKPOINTS, seed=seed)
-    Console().print(_watch_table(rows))
-    _write(options.json, rows)
+    if options.json:
+        print_json(rows)
+    else:
+        Console().print(_watch_table(rows))
     if options.plots is not None:
         from dr3.theory.checks.pictures import draw_watch
 
@@ -126,22 +130,13 @@ def _watch_table(rows: list[dict[str, Any]]) -> Table:
 
 def _check_outputs(options: CheckOptions | WatchOptions) -> None:
     """Before minutes of work, not after."""
-    from dr3.files import check_file, check_folder
+    from dr3.files import check_folder
 
-    if options.json is not None:
-        check_file(options.json)
     if options.plots is not None:
         check_folder(options.plots)
 
 
-def _write(path: Path | None, value: Any) -> None:
-    if path is not None:
-        from dr3.files import for_json, write_json
-
-        write_json(path, for_json(value))
-
-
-def _table(checks: list[Check]) -> Table:
+def _table(checks: list[TheoryCheck]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
@@ -153,7 +148,7 @@ def _table(checks: list[Check]) -> Table:
     return table
 
 
-def _verdict(check: Check) -> str:
+def _verdict(check: TheoryCheck) -> str:
     if check.passed is None:
         return "reported"
     if check.must_fail:

@@ -7,10 +7,13 @@ import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from dr3.cli.parsing import Count, parse, value_of
 from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    from dr3.registry import Registry
 
 EXAMPLES = """\
 examples:
@@ -35,8 +38,9 @@ class Run:
     (grid16smoothobs:size=1024), each with settings. Several are joined by +."""
 
     regularizer: tuple[str, ...] = ("none",)
-    """none, dr3, label-noise, srank or norm, each with a coefficient and settings (dr3:0.03:stop_gradient=next). The
-    authors' Atari agent: dr3:0.1:absolute:mask_terminals=false. Several make a population."""
+    """none, dr3, label-noise, srank, norm or a plugin's, each with a coefficient and settings
+    (dr3:0.03:stop_gradient=next). The authors' Atari agent: dr3:0.1:absolute:mask_terminals=false. Several make a
+    population."""
 
     steps: Count = 100_000
     """Updates of each member. A run is lengthened by asking for more."""
@@ -47,12 +51,16 @@ class Run:
     out: Path | None = None
     """The run folder; by default one under runs/ whose name follows from the configuration."""
 
+    held_out: str | None = None
+    """Keep a share of the episodes aside, such as 20%: select and evaluate judge by them."""
+
     init_from: str | None = None
-    """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members."""
+    """Start from what another run has learned: RUN@STEP, or RUN@STEP:MEMBER where it has several members.
+    RUN@best is the checkpoint with the highest return."""
 
     env: str = "auto"
-    """Where policies are tried: a gridworld (grid16smoothobs:lava=0.1), minatar/GAME, atari/GAME, a maze, the kitchen,
-    drawers/TASK, a Gymnasium id, none; auto is where the data came from."""
+    """Where policies are evaluated: a gridworld (grid16smoothobs:lava=0.1), minatar/GAME, atari/GAME, a maze, the
+    kitchen, drawers/TASK, a Gymnasium id, none; auto is where the data came from."""
 
     episodes: Count = 10
     """Episodes of each try, where it is by episodes."""
@@ -73,32 +81,32 @@ class Run:
 def main(arguments: list[str]) -> int:
     chosen = parse_with_method("train", Run, arguments, EXAMPLES)
     if chosen is not None:
-        _summarise(train_as_told(chosen.run, chosen.method))
+        _summarise(train_with(chosen.run, chosen.method))
     return 0
 
 
 def parse_with_method(command: str, run: type[Run], arguments: list[str], examples: str) -> Any:
     """`METHOD`, then the flags of both: an object with `run` and `method`; None where only help was asked for."""
-    from dr3.hyperparameters import lookup
     from dr3.methods import METHODS
 
     if not arguments or arguments[0].startswith("-"):
         if not arguments or arguments[0] in ("-h", "--help"):
-            print(_help(command, METHODS, examples))
+            print(_help(command, examples))
             return None
         raise UserError(f"dr3 {command} needs a method first: one of {', '.join(METHODS)}.")
     name, *rest = arguments
-    cls = _class_for(lookup(METHODS, name, "method"), rest)
+    asked = {"-h", "--help"} & set(rest)
+    cls = class_for(METHODS.lookup(name), None if asked else value_of("--data", rest))
     both = dataclasses.make_dataclass(command.title(), [("run", run), ("method", cls)], frozen=True)
     return parse(both, rest, prog=f"dr3 {command} {name}", description=f"{cls.__doc__}\n\n{examples}")
 
 
-def train_as_told(run: Run, method: Any) -> Any:
+def train_with(run: Run, method: Any) -> Any:
     """Train what the flags say; the run."""
     from dr3.methods import Spec
     from dr3.regularizers.parse import parse_regularizer
     from dr3.training import train
-    from dr3.training.threads import start_xla, threads_for
+    from dr3.training.execution import start_xla, threads_for
 
     cloning = getattr(method, "warm_start", 0) + getattr(method, "behavior_steps", 0)
     if cloning and cloning >= run.steps and run.init_from is None:
@@ -115,6 +123,7 @@ def train_as_told(run: Run, method: Any) -> Any:
         regularizer=[parse_regularizer(word) for word in run.regularizer],
         steps=run.steps,
         seeds=run.seeds,
+        held_out=run.held_out,
         init_from=run.init_from,
         env=None if run.env == "none" else run.env,
         episodes=run.episodes,
@@ -126,16 +135,16 @@ def train_as_told(run: Run, method: Any) -> Any:
     )
 
 
-def _class_for(cls: Any, arguments: list[str]) -> Any:
-    """The method's class, or the one that its name stands for where --data holds continuous actions."""
-    from dr3.data.transitions import ContinuousActions
-    from dr3.methods import FOR_CONTINUOUS_ACTIONS
+def class_for(cls: Any, word: str | None) -> Any:
+    """The method's class, or the one that its name stands for where the data of a word hold the other actions."""
+    from dr3.data.transitions import ContinuousActions, DiscreteActions
+    from dr3.methods import FOR_CONTINUOUS_ACTIONS, FOR_DISCRETE_ACTIONS
 
-    word = value_of("--data", arguments)
-    if cls.name in FOR_CONTINUOUS_ACTIONS and word and not {"-h", "--help"} & set(arguments):
-        other: Any = FOR_CONTINUOUS_ACTIONS[cls.name]
-        if isinstance(table_of(word, other.discount).action_space, ContinuousActions):
-            return other
+    if word:
+        for names, kind in ((FOR_CONTINUOUS_ACTIONS, ContinuousActions), (FOR_DISCRETE_ACTIONS, DiscreteActions)):
+            other: Any = names.get(cls.name)
+            if other is not None and isinstance(table_of(word, other.discount).action_space, kind):
+                return other
     return cls
 
 
@@ -154,7 +163,7 @@ def _summarise(runs: Any) -> None:
 
     from dr3.runs.outcomes import RETURN
 
-    table = Table(title=f"{runs.members[0].method.name} on {runs.config['data']['name']}, step {runs.status['step']:,}")
+    table = Table(title=f"{runs.members[0].method.name} on {runs.config.data.name}, step {runs.status['step']:,}")
     columns = {
         "dot product": runs.metrics.get("features/dot_product"),
         "cosine": runs.metrics.get("features/cosine"),
@@ -175,9 +184,25 @@ def _summarise(runs: Any) -> None:
     console.print(f"Everything is in {runs.path}", soft_wrap=True)
 
 
-def _help(command: str, methods: dict[str, type], examples: str) -> str:
-    width = max(map(len, methods))
-    lines = [f"  {name:<{width}}  {(cls.__doc__ or '').strip().splitlines()[0]}" for name, cls in methods.items()]
-    listed = "\n".join(lines)
-    usage = f"usage: dr3 {command} METHOD --data DATA …\n\nmethods (dr3 {command} METHOD --help lists every flag):"
-    return f"{usage}\n{listed}\n\n{examples}"
+def _help(command: str, examples: str) -> str:
+    from dr3.methods import METHODS
+    from dr3.regularizers import REGULARIZERS
+
+    return (
+        f"usage: dr3 {command} METHOD --data DATA …\n\n"
+        f"methods (dr3 {command} METHOD --help lists every flag):\n{_listed(METHODS)}\n\n"
+        f"regularizers (--regularizer NAME:COEFFICIENT:SETTING=VALUE):\n{_listed(REGULARIZERS)}\n\n{examples}"
+    )
+
+
+def _listed(registry: Registry) -> str:
+    """A line for each name. One that cannot be imported is a line too, and keeps nobody from the others."""
+
+    def about(name: str) -> str:
+        try:
+            return (registry[name].__doc__ or "").strip().partition("\n")[0]
+        except UserError as mistake:
+            return str(mistake)
+
+    width = max(map(len, registry))
+    return "\n".join(f"  {name:<{width}}  {about(name)}" for name in registry)

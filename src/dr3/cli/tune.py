@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import tyro
 
-from dr3.cli.train import Run, parse_with_method, table_of, train_as_told
+from dr3.cli.parsing import print_json
+from dr3.cli.train import Run, parse_with_method, table_of, train_with
 
 if TYPE_CHECKING:
     from dr3.diagnostics.tuning import Tuning
@@ -20,14 +21,14 @@ examples:
 
 dr3 tune cql --data hopper.npz:fraction=0.2 --steps 1e5 --out runs/tune
 
-dr3 tune dqn --data grid16smoothobs --steps 5000 --coefficients 0.001 0.03 1 --json tuning.json"""
+dr3 tune dqn --data grid16smoothobs --steps 5000 --coefficients 0.001 0.03 1"""
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
 class Tuned(Run):
-    """What to train on, how long, and which coefficients to try: the smallest whose Q-values do not diverge is told."""
+    """What to train on, how long, and with which coefficients: the smallest whose Q-values do not diverge is chosen."""
 
     coefficients: tuple[float, ...] = ()
     """c0 of each member; by default the paper's grid: 1e-4, 1e-3, 0.01, 0.5, 1, 10 (D4RL) for continuous actions,
@@ -36,10 +37,10 @@ class Tuned(Run):
     regularizer: Annotated[tuple[str, ...], tyro.conf.Suppress] = ()
 
     env: str = "none"
-    """Where policies are tried as well; the choice does not look at it."""
+    """Where policies are evaluated as well; the choice does not look at it."""
 
-    json: Path | None = None
-    """Write the numbers here as well as to tuning.json in the run folder."""
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
 
     picture: Path | None = None
     """Draw the curves here; by default tuning.png in the run folder."""
@@ -51,7 +52,7 @@ def main(arguments: list[str]) -> int:
         return 0
 
     from dr3.diagnostics.tuning import tuning_of
-    from dr3.files import check_file, write_json
+    from dr3.files import write_json
     from dr3.hyperparameters import within
     from dr3.notation import spell
     from dr3.regularizers import DR3
@@ -61,17 +62,18 @@ def main(arguments: list[str]) -> int:
     for number in options.coefficients:
         within("coefficients", number, 0)
     check_picture(options.picture or (options.out or Path("runs")) / "tuning.png")
-    if options.json is not None:
-        check_file(options.json)
     coefficients = options.coefficients or _grid(table_of(options.data, chosen.method.discount))
     words = tuple(spell(DR3(coefficient)) for coefficient in coefficients)
-    runs = train_as_told(dataclasses.replace(options, regularizer=words), chosen.method)
+    runs = train_with(dataclasses.replace(options, regularizer=words), chosen.method)
     tuning = tuning_of(runs, table_of(options.data, chosen.method.discount))
-    for file in filter(None, (runs.path / "tuning.json", options.json)):
-        write_json(file, tuning.to_json())
+    record = tuning.to_json()
+    write_json(runs.path / "tuning.json", record)
     picture = options.picture or runs.path / "tuning.png"
     draw(_panels(tuning), picture, caption="median over seeds, and the seeds")
-    _print(runs, tuning, picture)
+    if options.json:
+        print_json(record)
+    else:
+        _print(runs, tuning, picture)
     return 0 if tuning.chosen is not None else 1
 
 
@@ -103,7 +105,7 @@ def _print(runs: Any, tuning: Tuning, picture: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{runs.members[0].method.name} on {runs.config['data']['name']}: mean Q by c0")
+    table = Table(title=f"{runs.members[0].method.name} on {runs.config.data.name}: mean Q by c0")
     for column in ("c0", "mean Q over training", "at the end", "verdict"):
         table.add_column(column, justify="right" if column in ("c0", "at the end") else "left", overflow="fold")
     for trial in tuning.trials:

@@ -19,9 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from dr3.collect.gymnasium_world import World
-from dr3.collect.online_sac import HostPolicy
-from dr3.collect.rows import Rows
+from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Rows
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
 from dr3.progress import Reporter, reporter
@@ -72,7 +70,7 @@ def cut_table(
     snapshots: Snapshots,
     final: GaussianPolicy,
     replay: Transitions,
-    world: World,
+    world: GymnasiumWorld,
     steps: int,
     progress: bool = False,
 ) -> Transitions:
@@ -94,7 +92,7 @@ def cut_table(
 
 
 def rollouts(
-    policy: GaussianPolicy | None, world: World, steps: int, episode: int, report: Reporter
+    policy: GaussianPolicy | None, world: GymnasiumWorld, steps: int, episode: int, report: Reporter
 ) -> dict[str, NDArray[Any]]:
     """So many steps of a policy, from the start of the episode with that number on."""
     space = world.actions

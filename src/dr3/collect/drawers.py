@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,13 +20,12 @@ from numpy.typing import NDArray
 
 from dr3.collect.drawers_acting import KINDS, Part, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
-from dr3.collect.unfinished import collection
+from dr3.collect.loop import Collector, collect
 from dr3.cores import available_cores
-from dr3.data import ContinuousActions, Frames, Transitions, monte_carlo_returns, write_npz
+from dr3.data import Frames, Transitions, assemble, write_npz
+from dr3.data.npz import stored_arrays
 from dr3.errors import UserError
 from dr3.files import check_folder, write_json
-from dr3.progress import reporter
-from dr3.runs.interruption import watched
 
 EPISODES_PER_PART = 10
 
@@ -65,21 +62,53 @@ def collect_drawers(
     folder = Path(out)
     _check(task, episodes, steps, seed, workers)
     check_folder(folder)
-    asked = {"task": task, "episodes": episodes, "steps": steps, "seed": seed}
-    unfinished, files = folder / "unfinished", {kind: folder / f"{kind}.npz" for kind in KINDS}
-    with collection(unfinished, asked, *files.values()):
-        parts = [part for kind in KINDS for part in _parts(unfinished, kind, asked)]
-        _act_all(parts, workers or available_cores(), f"scripts in {task}", progress)
+    settings = {"task": task, "episodes": episodes, "steps": steps, "seed": seed}
+    return collect(Scripts(folder, settings, workers or available_cores()), progress=progress)
+
+
+class Scripts(Collector):
+    """Acts parts of some episodes, each in its own file in the folder, in any order."""
+
+    unit = "episodes"
+
+    def __init__(self, out: Path, settings: dict[str, Any], workers: int) -> None:
+        self.out, self.workers, self.task, self.steps = out, workers, settings["task"], settings["steps"]
+        self.tables = {kind: out / f"{kind}.npz" for kind in KINDS}
+        folder = out / "unfinished"
+        self.parts = []
+        for kind in KINDS:
+            total = settings["episodes"] * len(skills_of(self.task, kind))
+            for first in range(0, total, EPISODES_PER_PART):
+                where = first, min(EPISODES_PER_PART, total - first), folder / f"{kind}-{first}.npz"
+                self.parts.append(Part(self.task, kind, settings["seed"], self.steps, *where))
+        total = sum(part.count for part in self.parts)
+        super().__init__(f"scripts in {self.task}", total, settings, folder, list(self.tables.values()))
+
+    def resume(self) -> int:
+        missing = [part for part in self.parts if not part.path.exists()]
+        self.finished = _finished(missing, min(self.workers, len(missing)))
+        self.made = self.total - sum(part.count for part in missing)
+        return self.made
+
+    def advance(self) -> int:
+        self.made += next(self.finished).count
+        return self.made
+
+    def write(self) -> list[Measured]:
         measured = []
-        for kind, file in files.items():
-            loaded = [dict(np.load(part.path)) for part in parts if part.kind == kind]
+        for kind, file in self.tables.items():
+            advice = "remove it, and the same command makes it again."
+            loaded = [stored_arrays(part.path, advice) for part in self.parts if part.kind == kind]
             columns = {name: np.concatenate([part[name] for part in loaded]) for name in loaded[0]}
             del loaded
-            measured += _measure(task, kind, columns["succeeded"])
-            write_npz(file, _table(task, kind, columns, steps))
+            measured += _measure(self.task, kind, columns["succeeded"])
+            write_npz(file, _table(self.task, kind, columns, self.steps))
         rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
-        write_json(folder / "success.json", {**asked, "measured": rates})
-    return measured
+        write_json(self.out / "success.json", {**self.settings, "measured": rates})
+        return measured
+
+    def close(self) -> None:
+        self.finished.close()
 
 
 def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None) -> None:
@@ -90,31 +119,6 @@ def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None)
             raise UserError(f"{name} must be at least 1, not {value}.")
     if seed < 0:
         raise UserError(f"A seed is a whole number from 0 on, not {seed}.")
-
-
-def _parts(unfinished: Path, kind: str, asked: dict[str, Any]) -> Iterator[Part]:
-    total = asked["episodes"] * len(skills_of(asked["task"], kind))
-    for first in range(0, total, EPISODES_PER_PART):
-        count = min(EPISODES_PER_PART, total - first)
-        path = unfinished / f"{kind}-{first}.npz"
-        yield Part(asked["task"], kind, asked["seed"], asked["steps"], first, count, path)
-
-
-def _act_all(parts: Sequence[Part], workers: int, title: str, show: bool) -> None:
-    missing = [part for part in parts if not part.path.exists()]
-    total = sum(part.count for part in parts)
-    done = total - sum(part.count for part in missing)
-    acting = closing(_finished(missing, min(workers, len(missing))))
-    with reporter(title, done, total, show=show, unit="episodes") as report, watched() as stopping, acting as finished:
-        if 0 < done < total:
-            report.say(f"Going on from episode {done:,}.")
-        began, before = time.monotonic(), done
-        for part in finished:
-            done += part.count
-            report.at(done, per_second=(done - before) / max(time.monotonic() - began, 1e-9), note="")
-            if stopping.signal and done < total:
-                report.say(f"Stopped after {done:,} episodes, all saved; the same command goes on from there.")
-                stopping.leave()
 
 
 def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:
@@ -145,29 +149,19 @@ def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[Measure
     return [Measured(skill.name, int(own.sum()), len(own)) for skill, own in zip(skills, by_skill, strict=True)]
 
 
-def _table(task: str, kind: str, columns: dict[str, NDArray[Any]], steps: int, discount: float = 0.99) -> Transitions:
+def _table(task: str, kind: str, columns: dict[str, NDArray[Any]], steps: int) -> Transitions:
     """Episodes of equal length, each cut by a time-out; a frame is stored once, as s' of one row and s of the next."""
     count = len(columns["frames"])
     frames = columns["frames"].reshape(count * (steps + 1), *columns["frames"].shape[2:])
     newest = (np.arange(count)[:, None] * (steps + 1) + np.arange(steps)).ravel().astype(np.int32)
-    episodes = np.repeat(np.arange(count, dtype=np.int32), steps)
     rewards = columns["rewards"].ravel() if kind == "task" else np.zeros(count * steps, np.float32)
-    timeouts = np.tile(np.arange(steps) == steps - 1, count)
-    actions = columns["actions"].reshape(count * steps, -1)
-    following = np.where(timeouts[:, None], 0, np.roll(actions, -1, axis=0)).astype(np.float32)
-    return Transitions(
-        observations=Frames(frames, newest),
-        actions=actions,
-        rewards=rewards,
-        next_observations=Frames(frames, newest + 1),
-        terminals=np.zeros(count * steps, np.bool_),
-        timeouts=timeouts,
-        next_actions=following,
-        next_action_known=~timeouts,
-        returns=monte_carlo_returns(rewards, episodes, discount),
-        episodes=episodes,
-        action_space=ContinuousActions(actions.shape[1]),
-        returns_discount=discount,
-        name=f"{task.replace('/', '-')}-{kind}",
-        world=task,
-    )
+    table = {
+        "observations": Frames(frames, newest),
+        "actions": columns["actions"].reshape(count * steps, -1),
+        "rewards": rewards,
+        "next_observations": Frames(frames, newest + 1),
+        "terminals": np.zeros(count * steps, np.bool_),
+        "timeouts": np.tile(np.arange(steps) == steps - 1, count),
+        "world": task,
+    }
+    return assemble(table, source=task, name=f"{task}-{kind}")

@@ -17,14 +17,17 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from dr3.collect.unfinished import check_schedule
-from dr3.data import DiscreteActions, Frames
+from dr3.collect.loop import OnlineAgent, check_schedule, collect, online_batch
+from dr3.data import DiscreteActions, Frames, Transitions, assemble, write_dqn_replay, write_npz
 from dr3.data.batch import Batch
-from dr3.envs import EmulatedWorld
+from dr3.data.subsets import PARTS
+from dr3.envs import EmulatedWorld, atari
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
 from dr3.methods import DQN, Spec
+from dr3.regularizers import Regularizer
 
+RECENT = 20  # episodes whose mean return is shown
 # Dopamine's DQN: a target that is copied every 8,000 steps is one of 2,000 updates.
 ATARI_DQN = DQN(
     learning_rate=6.25e-5, adam_epsilon=1.5e-4, batch_size=32, hidden=(512,), error="huber", target_period=2_000
@@ -59,7 +62,7 @@ class AtariSchedule:
         return float(1 + share * (self.epsilon - 1))
 
 
-class Place(NamedTuple):
+class EmulatedState(NamedTuple):
     """Where the agent stands: all that is not in the log."""
 
     learner: Any
@@ -70,7 +73,7 @@ class Place(NamedTuple):
     score: Any  # () float64: raw rewards of this episode so far
 
 
-class Log:
+class FrameLog:
     """What happened, in files under `folder`; a step's own columns are short, frames are by row.
 
     Before each episode come stack - 1 blank rows, and behind a time-out one with the frame that had been reached, so
@@ -103,34 +106,103 @@ class Log:
         """Rows of the `newest` of all steps `made`, with replacement; rewards are clipped to [-1, 1]."""
         chosen = made - 1 - random.integers(newest, size=batch_size)
         rows = self.rows[chosen]
-        return Batch(
-            observations=jnp.asarray(self.observations(rows)),
-            actions=jnp.asarray(self.actions[chosen], jnp.int32),
-            rewards=jnp.asarray(np.clip(self.rewards[chosen], -1, 1)),
-            next_observations=jnp.asarray(self.observations(rows + 1)),
-            terminals=jnp.asarray(self.terminals[chosen], jnp.float32),
-            next_actions=jnp.zeros(batch_size, jnp.int32),
-            returns=jnp.zeros(batch_size),
-            next_behavior=None,
+        return online_batch(
+            jnp.asarray(self.observations(rows)),
+            jnp.asarray(self.actions[chosen], jnp.int32),
+            jnp.asarray(np.clip(self.rewards[chosen], -1, 1)),
+            jnp.asarray(self.observations(rows + 1)),
+            jnp.asarray(self.terminals[chosen]),
         )
 
 
-class Agent:
+def collect_emulated_dqn(
+    env: str | EmulatedWorld,
+    *,
+    steps: int,
+    out: str | Path,
+    seed: int = 0,
+    method: DQN = ATARI_DQN,
+    regularizer: Regularizer | None = None,
+    schedule: AtariSchedule = AtariSchedule(),  # noqa: B008 (frozen)
+    progress: bool = True,
+) -> Transitions:
+    """Train a DQN online for `steps` steps of one game and write its whole replay to `out`.
+
+    `out` is a `.npz` file, or else a folder of DQN-replay files, fifty of them (a few less of a short log). Rewards are
+    clipped to [-1, 1], as in the public replays. The log lies beside `out` while it runs. Ctrl-C or SIGTERM saves and
+    stops, the same call goes on from there, and a run that was stopped or killed ends with the same data as one that
+    was not.
+
+    Args:
+        env: The name of the game, such as atari/Pong.
+        steps: How many steps to take in it.
+        out: The file or folder to write.
+        seed: Everything random follows from it.
+        method: The agent's hyperparameters.
+        regularizer: A term that is added to the agent's loss, such as `dr3.DR3(0.01)`; None adds nothing.
+        schedule: How it explores and when it learns.
+        progress: Show how far it is, on stderr.
+    """
+    world = atari(env) if isinstance(env, str) else env
+    learning: Any = {"method": method, "regularizer": regularizer, "schedule": schedule}
+    return collect(EmulatedAgent(world, steps=steps, out=out, seed=seed, **learning), progress=progress)
+
+
+class EmulatedAgent(OnlineAgent):
     """Acts, logs and learns. All chance is a function of (seed, step) and of (seed, episode)."""
 
-    def __init__(self, world: EmulatedWorld, log: Log, method: DQN, schedule: AtariSchedule, seed: int) -> None:
-        self.world, self.log, self.schedule, self.seed, self.batch_size = world, log, schedule, seed, method.batch_size
-        self.period = int(method.target_period)
-        self.method, self.key = jax.tree.map(jnp.asarray, (method, jax.random.key(np.uint32(seed))))
+    state: EmulatedState
+
+    def __init__(self, world: EmulatedWorld, *, method: DQN, **settings: Any) -> None:
+        super().__init__("dqn", world, method=method, endings=(".npz", ""), **settings)
+        self.period, self.key = int(method.target_period), jax.random.key(self.number)
         self.games = world.open(1)
 
-    def start(self) -> Place:
-        """Before the first step; `begin` shows it the first frame."""
+    def start(self) -> EmulatedState:
         spec = Spec((*self.world.frame_shape, self.world.stack), DiscreteActions(self.world.actions))
         learner = jax.jit(lambda key: self.method.init(spec, key))(jax.random.fold_in(self.key, 0))
-        return Place(jax.tree.map(jnp.array, learner), *np.zeros(4, np.int64), np.float64(0))
+        return EmulatedState(jax.tree.map(jnp.array, learner), *np.zeros(4, np.int64), np.float64(0))
 
-    def begin(self, place: Place, row: int) -> Place:
+    def made(self) -> int:
+        return int(self.state.step)
+
+    def resume(self) -> int:
+        """What the log holds beyond the newest state is written over, with the same."""
+        self.log = FrameLog(self.folder, self.world, self.total)
+        if made := super().resume():
+            self._catch_up(self.state)
+        else:
+            self.state = self._begin(self.state, 0)
+        return made
+
+    def advance(self) -> int:
+        self.state = self.step(self.state)
+        return self.made()
+
+    def save(self) -> None:
+        self.log.flush()
+        super().save()
+
+    def note(self) -> str:
+        made = self.made()
+        ended = np.flatnonzero(self.log.terminals[:made] | self.log.timeouts[:made])[-RECENT:]
+        if not len(ended):
+            return ""
+        return f", mean return of the last {len(ended)} episodes {self.log.scores[ended].mean():.2f}"
+
+    def write(self) -> Transitions:
+        table = to_transitions(self.log, self.world, discount=self.discount, seed=self.seed)
+        if self.path.suffix:
+            write_npz(self.path, table)
+        else:
+            _write_folder(self.folder / "files", self.log, table)
+            (self.folder / "files").rename(self.path)
+        return table
+
+    def close(self) -> None:
+        self.games.close()
+
+    def _begin(self, place: EmulatedState, row: int) -> EmulatedState:
         """A new episode whose first frame goes to `row` + the blank ones before it."""
         row = row + self.world.stack - 1
         self.log.frames[row - self.world.stack + 1 : row] = 0
@@ -139,7 +211,7 @@ class Agent:
             row=np.int64(row), episode=place.episode + 1, began=np.int64(place.step), score=np.float64(0)
         )
 
-    def catch_up(self, place: Place) -> None:
+    def _catch_up(self, place: EmulatedState) -> None:
         """Bring the emulator to where it was by playing the episode that goes on from its start."""
         frame = self._reset(int(place.episode) - 1)
         for step in range(int(place.began), int(place.step)):
@@ -150,7 +222,7 @@ class Agent:
                 "emulator?); remove the unfinished folder and start again."
             )
 
-    def step(self, place: Place) -> Place:
+    def step(self, place: EmulatedState) -> EmulatedState:
         """One step of the agent, and an update if one is due."""
         step, row, log = int(place.step), int(place.row), self.log
         random = np.random.default_rng((self.seed, 1, step))
@@ -168,7 +240,7 @@ class Agent:
         log.frames[row + 1] = 0 if ended else moves.frames[0]
         place = place._replace(step=place.step + 1, row=np.int64(row + 1), score=score)
         if ended or cut:
-            place = self.begin(place, row + 2)
+            place = self._begin(place, row + 2)
         return place._replace(learner=self._learn(place.learner, step + 1))
 
     def _learn(self, learner: Any, made: int) -> Any:
@@ -178,7 +250,7 @@ class Agent:
         number = (made - schedule.warmup) // schedule.steps_per_update + 1  # of this update, from 1
         random = np.random.default_rng((self.seed, 2, made))
         batch = self.log.draw(min(made, schedule.buffer), made, self.batch_size, random)
-        learner = _update(self.method, learner, batch, jax.random.fold_in(self.key, made))
+        learner = _update(self.method, self.regularizer, learner, batch, jax.random.fold_in(self.key, made))
         return _synchronise(self.method, learner) if number % self.period == 0 else learner
 
     def _reset(self, episode: int) -> NDArray[np.uint8]:
@@ -192,10 +264,44 @@ def _act(method: DQN, critic: Any, observations: Any) -> Array:
 
 
 @partial(jax.jit, donate_argnames="learner")
-def _update(method: DQN, learner: Any, batch: Batch, key: Array) -> Any:
-    return method.update(learner, batch, key, None)[0]
+def _update(method: DQN, regularizer: Regularizer | None, learner: Any, batch: Batch, key: Array) -> Any:
+    return method.update(learner, batch, key, regularizer)[0]
 
 
 def _synchronise(method: DQN, learner: Any) -> Any:
     # Copies: an update takes over the arrays it is given, and critic and target would be the same ones.
     return jax.tree.map(jnp.array, method.synchronise(learner))
+
+
+def to_transitions(log: FrameLog, world: EmulatedWorld, *, discount: float, seed: int) -> Transitions:
+    """The log as a table, in the order of time; frames stay where they are. An episode that goes on is cut."""
+    rows, terminals, timeouts = np.array(log.rows), np.array(log.terminals), np.array(log.timeouts)
+    timeouts[-1] |= not terminals[-1]
+    frames: Any = log.frames
+    now, following = (Frames(frames, at.astype(np.int32), stack=world.stack) for at in (rows, rows + ~terminals))
+    columns = {
+        "observations": now,
+        "actions": log.actions.astype(np.int32),
+        "rewards": np.clip(log.rewards, -1, 1),
+        "next_observations": following,
+        "terminals": terminals,
+        "timeouts": timeouts,
+        "num_actions": world.actions,
+        "world": world.name,
+    }
+    return assemble(columns, source=world.name, name=f"{world.name}-dqn-{seed}", discount=discount)
+
+
+def _write_folder(path: Path, log: FrameLog, table: Transitions) -> None:
+    """As Dopamine's agents wrote it: there, an episode that the clock had cut ended in a terminal like any other."""
+    ends = table.terminals | np.append(table.timeouts[:-1], False)
+    padded = len(table) + (log.stack - 1) * int(1 + ends[:-1].sum())
+    write_dqn_replay(
+        path,
+        frames=Frames(log.frames, np.array(log.rows)),
+        actions=log.actions,
+        rewards=table.rewards,
+        terminals=ends,
+        rows_per_file=-(-padded // PARTS),
+        stack=log.stack,
+    )

@@ -41,7 +41,7 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     """One episode, or its `LONGEST` first steps, in a world of `make_world` that can be drawn.
 
     `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
-    `RUN@STEP` or `RUN@STEP:MEMBER`.
+    `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its first member.
     """
     check_seed(seed)
     _check_pillow()
@@ -110,6 +110,12 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     from dr3.training.side_by_side import COPIES, fitting, world_actions
     from dr3.training.start import Start
 
+    if "@" not in policy:
+        if not Path(policy).is_dir():
+            learned_ones = "what a run has learned, as RUN, RUN@STEP or RUN@STEP:MEMBER"
+            raise UserError(f"There is no policy {policy!r}; there are random, scripted, and {learned_ones}.")
+        member, step = Runs(policy).place()
+        policy = f"{policy}@{step}:{member}"
     start = Start.read(policy)
     runs = Runs(start.run)
     learned = Policy(runs.members[start.member].method, start.critic, runs.spec)

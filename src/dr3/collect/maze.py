@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect.going import going
-from dr3.collect.rows import Rows
-from dr3.collect.unfinished import check_table, check_target, collection, folder_beside
+from dr3.collect.gymnasium_world import Rows
+from dr3.collect.loop import Collector, check_ending, check_target, collect, folder_beside
 from dr3.data import Transitions, assemble, write
+from dr3.data.npz import stored_arrays
 from dr3.envs import WORLDS, make_world
 from dr3.envs.mazes import Cell, Maze
 from dr3.errors import UserError
@@ -58,6 +58,16 @@ def collect_maze(
 
     An episode is a function of the seed and its number: stopped or killed, the same call goes on and ends with the
     same file.
+
+    Args:
+        env: The name of the world.
+        steps: How many steps to take in it, of all copies together.
+        out: The file (or folder) to write.
+        kind: How goals are chosen: play or diverse.
+        seed: Everything random follows from it.
+        noise: The standard deviation of the noise on actions.
+        steer: What moves the body towards a waypoint; None is PointMaze's.
+        progress: Show how far it is, on stderr.
     """
     path = Path(out)
     if env not in WORLDS or "maze/" not in env:
@@ -66,33 +76,45 @@ def collect_maze(
         raise UserError(f"The kind of maze data is play or diverse, not {kind!r}.")
     if env.startswith("antmaze/") and steer is None:
         raise UserError(f"{env} needs a trained walker (steer=…, docs/collecting.md); pointmaze/… does without.")
-    check_table(path)
+    check_ending(path)
     check_seed(seed)
     within("steps", steps, 2)
     within("noise", noise, 0)
     check_target(path)
-    asked = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
-    folder = folder_beside(path)
-    with collection(folder, asked, path):
-        rows = _collect(folder, env, steps, kind, seed, noise, steer or _steer_point, progress)
-        table = _table(rows, steps, f"{env.replace('/', '-')}-{kind}-{seed}", env)
-        write(path, table)
-    return table
+    settings = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
+    return collect(Follower(path, settings, steer or _steer_point), progress=progress)
 
 
-def _collect(
-    folder: Path, env: str, steps: int, kind: Kind, seed: int, noise: float, steer: Steer, show: bool
-) -> list[Rows]:
-    """All episodes up to `steps` steps; what is done is kept in the folder, a part now and then."""
-    done = _parts(folder)
-    made = sum(len(rows.rewards) for rows in done)
-    world: Any = make_world(env)
-    with going(f"{kind} in {env}", made, steps, show=show) as progress:
-        while made < steps:
-            done.append(_episode(world, kind, (seed, len(done)), noise, steer))
-            made += len(done[-1].rewards)
-            progress.after(made, note=str, save=partial(_save, folder, done))
-    return done
+class Follower(Collector):
+    """Acts episode by episode; those that are done are kept in the folder, a part now and then."""
+
+    def __init__(self, path: Path, settings: dict[str, Any], steer: Steer) -> None:
+        env, self.kind, self.seed, self.noise = (settings[name] for name in ("world", "kind", "seed", "noise"))
+        title = f"{self.kind} in {env}"
+        super().__init__(title, settings["steps"], settings, folder_beside(path), [path])
+        self.env, self.path, self.steer = env, path, steer
+
+    def resume(self) -> int:
+        self.world: Any = make_world(self.env)
+        self.done = _parts(self.folder)
+        self.made = sum(len(rows.rewards) for rows in self.done)
+        return self.made
+
+    def advance(self) -> int:
+        self.done.append(_episode(self.world, self.kind, (self.seed, len(self.done)), self.noise, self.steer))
+        self.made += len(self.done[-1].rewards)
+        return self.made
+
+    def save(self) -> None:
+        _save(self.folder, self.done)
+
+    def write(self) -> Transitions:
+        table = _table(self.done, self.total, f"{self.env.replace('/', '-')}-{self.kind}-{self.seed}", self.env)
+        write(self.path, table)
+        return table
+
+    def close(self) -> None:
+        self.world.close()
 
 
 def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, steer: Steer) -> Rows:
@@ -180,8 +202,10 @@ def _parts(folder: Path) -> list[Rows]:
 
 
 def _load(path: Path) -> Iterator[Rows]:
-    with np.load(path) as stored:
-        columns = {field: stored[field] for field in Rows._fields}
-        ends = np.cumsum(stored["lengths"])
+    stored = stored_arrays(path, f"remove {path.parent} to collect again from the start.")
+    if not stored.keys() >= {*Rows._fields, "lengths"}:
+        raise UserError(f"{path} holds no episodes of a maze; remove {path.parent} to collect again from the start.")
+    columns = {field: stored[field] for field in Rows._fields}
+    ends = np.cumsum(stored["lengths"])
     for first, end in zip([0, *ends[:-1]], ends, strict=True):
         yield Rows(**{field: values[first:end] for field, values in columns.items()})

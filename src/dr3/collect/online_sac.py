@@ -6,26 +6,35 @@ the arithmetic in it); after every few steps as many updates run in one compiled
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
-from dr3.collect.rows import Floats, Rows
-from dr3.collect.unfinished import check_schedule
+from dr3.collect.cuts import CUTS, Snapshots, cut_table
+from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Rows
+from dr3.collect.loop import OnlineAgent, check_schedule, collect, online_batch
+from dr3.data import Transitions, write
 from dr3.data.batch import Batch
-from dr3.methods import SAC
+from dr3.data.convert import ENDINGS
+from dr3.errors import UserError
+from dr3.methods import SAC, Spec
 from dr3.methods.continuous import Learner
-from dr3.networks import GaussianPolicy
-from dr3.networks.gaussian_policy import LARGEST_MEAN, LOG_STD
-from dr3.training.loop import draw_rows, stream
+from dr3.training.loop import begin, draw_rows, stream
+
+SNAPSHOTS = 20  # policies kept on the way, of which the cuts take theirs
+RECENT = 10  # episodes whose mean return says how good the agent is
 
 
 @dataclass(frozen=True)
-class Schedule:
+class SACSchedule:
     """How the agent explores, and how often it learns."""
 
     warmup: int = 5_000
@@ -67,37 +76,132 @@ def learn(
 
 
 def _take(replay: Rows, rows: Array) -> Batch:
-    actions = replay.actions[rows]
-    return Batch(
-        observations=replay.observations[rows],
-        actions=actions,
-        rewards=replay.rewards[rows],
-        next_observations=replay.next_observations[rows],
-        terminals=replay.terminals[rows].astype(jnp.float32),
-        next_actions=jnp.zeros_like(actions),
-        returns=jnp.zeros(len(rows)),
-        next_behavior=None,
-    )
+    steps = jax.tree.map(lambda column: column[rows], replay)
+    return online_batch(steps.observations, steps.actions, steps.rewards, steps.next_observations, steps.terminals)
 
 
-class HostPolicy:
-    """A Gaussian policy in numpy, for one observation at a time; None acts at random."""
+class SACState(NamedTuple):
+    """Where the agent stands, between two episodes."""
 
-    def __init__(self, policy: GaussianPolicy | None, size: int, low: float, high: float) -> None:
-        layers = () if policy is None else (*policy.trunk.layers().values(), policy.head)
-        self.layers = [(np.asarray(layer.weight), np.asarray(layer.bias)) for layer in layers]
-        self.size, self.centre, self.half = size, 0.5 * (high + low), 0.5 * (high - low)
+    learner: Any
+    replay: Rows  # on the device
+    made: NDArray[np.int64]  # () steps
+    episode: NDArray[np.int64]  # () episodes
+    returns: NDArray[np.float64]  # (RECENT,) of the last episodes, the latest last; NaN before there were so many
+    snapshots: Snapshots
 
-    def __call__(self, observation: Floats, noise: np.random.Generator) -> Floats:
-        if not self.layers:
-            unit = noise.uniform(-1, 1, self.size)
-        else:
-            x = observation
-            for weight, bias in self.layers[:-1]:
-                x = np.maximum(x @ weight + bias, 0)
-            weight, bias = self.layers[-1]
-            mean, log_std = np.split(x @ weight + bias, 2)
-            spread = np.exp(np.clip(log_std, *LOG_STD))
-            unit = np.tanh(np.clip(mean, -LARGEST_MEAN, LARGEST_MEAN) + spread * noise.standard_normal(self.size))
-        action = self.centre + self.half * unit
-        return np.clip(action, self.centre - self.half, self.centre + self.half).astype(np.float32)
+
+def collect_sac(
+    env: str,
+    *,
+    steps: int,
+    out: str | Path,
+    seed: int = 0,
+    method: SAC = SAC(),  # noqa: B008 (frozen)
+    schedule: SACSchedule = SACSchedule(),  # noqa: B008 (frozen)
+    cuts: Sequence[str] = (),
+    cut_steps: int = 100_000,
+    progress: bool = True,
+) -> Transitions:
+    """Train a SAC online for `steps` steps in a Gymnasium world and write its whole replay ("full-replay") to `out`.
+
+    `out` is an .npz file, or an .hdf5 file in D4RL's layout. `cuts` of D4RL's kind are written beside it in the same
+    format, as OUT-medium.hdf5 and so on: see `dr3.collect.cuts`.
+
+    What was seen so far is kept beside `out` while it runs, as it was at the end of an episode. Ctrl-C or SIGTERM waits
+    for one, saves and stops; the same call goes on from there, and a run that was stopped or killed ends with the same
+    files as one that was not. A file that is there already is not written over.
+
+    Args:
+        env: The name of the world.
+        steps: How many steps to take in it, of all copies together.
+        out: The file (or folder) to write.
+        seed: Everything random follows from it.
+        method: The agent's hyperparameters.
+        schedule: How it explores and when it learns.
+        cuts: Which other data sets of D4RL's kinds to write beside it.
+        cut_steps: How many steps each of those has.
+        progress: Show how far it is, on stderr.
+    """
+    learning: Any = {"steps": steps, "out": out, "seed": seed, "method": method, "schedule": schedule}
+    return collect(SACAgent(env, cuts=cuts, cut_steps=cut_steps, show=progress, **learning), progress=progress)
+
+
+class SACAgent(OnlineAgent):
+    """Acts on the host to the end of an episode, and learns after every block of steps."""
+
+    state: SACState
+
+    def __init__(
+        self, env: str, *, seed: int, cuts: Sequence[str], cut_steps: int, show: bool, **settings: Any
+    ) -> None:
+        if cut_steps < 1:
+            raise UserError(f"cut_steps must be at least 1, not {cut_steps}.")
+        for cut in cuts:
+            if cut not in CUTS:
+                raise UserError(f"There is no cut {cut!r}; there are {', '.join(CUTS)}.")
+        super().__init__("sac", GymnasiumWorld(env, seed), seed=seed, endings=tuple(ENDINGS), **settings)
+        self.cuts = {cut: self.path.with_name(f"{self.path.stem}-{cut}{self.path.suffix}") for cut in cuts}
+        self.cut_steps, self.show, self.files = cut_steps, show, [self.path, *self.cuts.values()]
+        self.settings["cuts"] = dict.fromkeys(cuts, cut_steps)
+        self.block = Rows.empty(self.schedule.block, self.world.size, self.world.actions.size)
+
+    def start(self) -> SACState:
+        world, rows = self.world, self.steps + self.schedule.block
+        learner = begin(self.method, self.number, Spec((world.size,), world.actions)).learner
+        return SACState(
+            learner=jax.tree.map(jnp.array, learner),  # copies: critics and target are one array at first
+            replay=jax.tree.map(jnp.asarray, Rows.empty(rows, world.size, world.actions.size)),
+            made=np.zeros((), np.int64),
+            episode=np.zeros((), np.int64),
+            returns=np.full(RECENT, np.nan),
+            snapshots=Snapshots.empty(SNAPSHOTS, learner.model.policy),
+        )
+
+    def made(self) -> int:
+        return int(self.state.made)
+
+    def advance(self) -> int:
+        """Act and learn to the end of an episode, or of the steps."""
+        now, world, schedule, steps = self.state, self.world, self.schedule, self.steps
+        learner, replay, snapshots, made = now.learner, now.replay, now.snapshots, int(now.made)
+        space, total, over = world.actions, 0.0, False
+        while made < steps and not over:
+            random = made < schedule.warmup
+            policy = HostPolicy(None if random else learner.model.policy, space.size, space.low, space.high)
+            limit = min(schedule.block, (schedule.warmup if random else steps) - made, steps - made)
+            count, over = world.act(policy, self.block, episode=int(now.episode), step=made, limit=limit)
+            total += float(self.block.rewards[:count].sum())
+            stop = schedule.updates_after(made + count)
+            # Copies: the call comes back before its work is done, and may read the arrays it was given until then.
+            rows, numbers = jax.tree.map(np.copy, self.block), (jnp.int32(number) for number in (made, count, stop))
+            learner, replay = learn(self.method, self.number, learner, replay, rows, *numbers)
+            made += count
+            snapshots = snapshots.with_due(made, steps, learner.model.policy, now.returns)
+        self.state = SACState(
+            learner=learner,
+            replay=replay,
+            made=np.asarray(made),
+            episode=now.episode + 1,
+            returns=np.append(now.returns[1:], total),
+            snapshots=snapshots,
+        )
+        return made
+
+    def note(self) -> str:
+        known = self.state.returns[~np.isnan(self.state.returns)]
+        return f", recent mean return {known.mean():.0f}" if len(known) else ""
+
+    def write(self) -> Transitions:
+        now, world = self.state, self.world
+        columns = {column: np.asarray(rows)[: self.steps] for column, rows in now.replay._asdict().items()}
+        table = world.table(columns, name=f"{world.name.lower()}-sac-{self.seed}", discount=self.discount)
+        for cut, file in self.cuts.items():
+            if not file.exists():
+                policy = now.learner.model.policy
+                write(file, cut_table(cut, now.snapshots, policy, table, world, self.cut_steps, self.show))
+        write(self.path, table)
+        return table
+
+    def close(self) -> None:
+        self.world.close()

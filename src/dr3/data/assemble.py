@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,16 @@ from dr3.data.checks import (
     MOST_ACTIONS,
     Values,
     check_actions,
+    check_allowed,
     check_booleans,
     check_contiguous,
     check_ends,
     check_fits_in_32_bits,
+    check_masks,
     check_number_of_actions,
     check_numbers,
     check_probabilities,
+    check_propensities,
     check_scalar,
     check_shape,
     check_survives,
@@ -41,11 +46,19 @@ OPTIONAL = (
     "returns_discount",
     "episodes",
     "next_behavior",
+    "masks",
+    "next_masks",
+    "propensities",
     "num_actions",
     "action_low",
     "action_high",
     "name",
     "world",
+)
+
+NEVER_ENDS = (
+    "No row is a terminal and the log does not say which are time-outs, so every episode reads as cut, and values look "
+    "beyond its end; mark the terminals, or the time-outs if the process never ends by itself."
 )
 
 
@@ -61,13 +74,24 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     - `next_actions`: the next row of the episode; unknown at its end.
     - `next_action_known`: true but at terminals, if `next_actions` is there.
     - `returns`: Monte-Carlo, discounted by `discount`. Returns in the log keep their own `returns_discount`.
-    - `num_actions`: the width of `next_behavior`, or one more than the largest action; at most `MOST_ACTIONS`.
+    - `masks`: every action was allowed. They must allow the action that was taken.
+    - `next_masks`: the `masks` of the next row of the episode. After the last row of an episode that was cut they are
+      unknown: that row is dropped, as where s' is.
+    - `propensities`: unknown.
+    - `num_actions`: the width of `next_behavior` or `masks`, or one more than the largest action; at most
+      `MOST_ACTIONS`.
     - `action_low`, `action_high`: -1 and 1.
     Both columns of observations may also be `Frames` over one store.
     Actions with one number for each row are discrete, actions with shape (N, size) are continuous. Floats become
     float32 and discrete actions int32; integer and boolean observations stay as they are.
+
+    Args:
+        columns: Arrays by name, each with N rows.
+        source: What to call the log in a refusal.
+        name: The table's name, where the log has none.
+        discount: γ of the Monte-Carlo returns, where the log holds none.
     """
-    if not 0 <= discount <= 1:
+    if not isinstance(discount, Real) or not 0 <= discount <= 1:
         raise UserError(f"The discount of the returns must be between 0 and 1, not {discount}.")
     check_names(columns, source)
     columns = {key: _array(value, key, source) for key, value in columns.items()}
@@ -97,7 +121,12 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
         keep = ~last | terminals
         if not keep.any():
             refuse(source, "'next_observations' is missing, and no row is followed by another one of its episode.")
-        timeouts[:-1] |= ~keep[1:] & ~last[:-1]
+    masks, next_masks = _masks(columns, actions, terminals, space, source)
+    if masks is not None and "next_masks" not in columns:
+        keep &= ~last | terminals
+        if not keep.any():
+            refuse(source, "'next_masks' is missing, and no row is followed by another one of its episode.")
+    timeouts[:-1] |= ~keep[1:] & ~last[:-1]
 
     table = Transitions(
         observations=observations,
@@ -113,10 +142,19 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
         action_space=space,
         returns_discount=returns_discount,
         next_behavior=_next_behavior(columns, terminals, space, source),
+        masks=masks,
+        next_masks=next_masks,
+        propensities=_propensities(columns, rows, space, source),
         name=plain_name(_text(columns, "name", source) or name),
         world=_text(columns, "world", source),
     )
-    return table if keep.all() else table.rows(np.flatnonzero(keep))
+    if not terminals.any() and "timeouts" not in columns:
+        table = dataclasses.replace(table, remarks=(NEVER_ENDS,))
+    if keep.all():
+        return table
+    unknown = "s' is not logged" if "next_observations" not in columns else "the allowed actions at s' are not logged"
+    reason = f"last row of an episode that was cut: {unknown}"
+    return dataclasses.replace(table.rows(np.flatnonzero(keep)), left_out=((reason, int((~keep).sum())),))
 
 
 def plain_name(name: str) -> str:
@@ -220,6 +258,9 @@ def _discrete_space(columns: Mapping[str, Values], actions: Values, source: str)
     if "next_behavior" in columns and columns["next_behavior"].ndim == 2:
         check_number_of_actions(source, "next_behavior", columns["next_behavior"].shape[1])
         return DiscreteActions(columns["next_behavior"].shape[1])
+    if "masks" in columns and columns["masks"].ndim == 2:
+        check_number_of_actions(source, "masks", columns["masks"].shape[1])
+        return DiscreteActions(max(1, columns["masks"].shape[1]))
     largest = int(actions.max())
     if largest >= MOST_ACTIONS:
         row = int(np.argmax(actions))
@@ -283,6 +324,41 @@ def _next_behavior(
     check_shape(source, "next_behavior", values, (len(terminals), space.count), "num_actions")
     check_probabilities(source, "next_behavior", values, only=~terminals)
     return values.astype(np.float32)
+
+
+def _masks(
+    columns: Mapping[str, Values],
+    actions: Values,
+    terminals: NDArray[np.bool_],
+    space: DiscreteActions | ContinuousActions,
+    source: str,
+) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
+    """Which actions are allowed at s and at s'. Behind a terminal all are: there nothing is chosen."""
+    if "masks" not in columns:
+        if "next_masks" in columns:
+            refuse(source, "'next_masks' is there but 'masks' is not; give both, or 'masks' alone.")
+        return None, None
+    if not isinstance(space, DiscreteActions):
+        refuse(source, "'masks' says which actions are allowed, but the actions are continuous.")
+    masks = check_masks(source, "masks", columns["masks"], (len(actions), space.count))
+    check_allowed(source, "masks", masks, actions)
+    if "next_masks" not in columns:
+        following = np.concatenate([masks[1:], masks[-1:]])
+        following[terminals] = True
+        return masks, following
+    following = check_masks(source, "next_masks", columns["next_masks"], masks.shape, only=~terminals)
+    return masks, following | terminals[:, None]
+
+
+def _propensities(
+    columns: Mapping[str, Values], rows: int, space: DiscreteActions | ContinuousActions, source: str
+) -> NDArray[np.float32] | None:
+    if "propensities" not in columns:
+        return None
+    values = check_vector(source, "propensities", columns["propensities"], rows).astype(np.float32)
+    most = 1.0 if isinstance(space, DiscreteActions) else np.inf  # of continuous actions it is a density
+    check_propensities(source, "propensities", values, most)
+    return values
 
 
 def _text(columns: Mapping[str, Values], field: str, source: str) -> str | None:

@@ -131,7 +131,7 @@ def check_actions(
             refuse(
                 source,
                 f"row {row} of '{field}' holds {value}, but the actions go from {space.low} to {space.high}; set "
-                f"'action_low' and 'action_high' if the range is another.",
+                f"'action_low' and 'action_high' if the range is another (of an HDF5 file: FILE:action_low=-2).",
             )
 
 
@@ -165,6 +165,48 @@ def check_probabilities(source: str, field: str, values: Values, *, only: NDArra
     if off.any():
         row, value = _first(off, sums)
         refuse(source, f"row {row} of '{field}' sums to {value:.6g}, but probabilities must sum to 1.")
+
+
+def check_masks(
+    source: str, field: str, values: Values, shape: tuple[int, ...], *, only: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """True where an action is allowed, and at least one in each row: (N, actions); `only` says which rows are used."""
+    numbers = check_numbers(source, field, values, shape[0])
+    if numbers.shape != shape:
+        refuse(
+            source,
+            f"'{field}' has shape {numbers.shape}, but with {shape[1]} actions it needs {shape}.",
+        )
+    odd = (numbers != 0) & (numbers != 1)
+    if odd.any():
+        row, value = _first(odd, numbers)
+        refuse(source, f"row {row} of '{field}' holds {value}, but it must be true or false (or 1 or 0).")
+    allowed = numbers.astype(np.bool_)
+    empty = ~allowed.any(axis=1) & (True if only is None else only)
+    if empty.any():
+        refuse(source, f"row {int(np.argmax(empty))} of '{field}' allows no action at all.")
+    return allowed
+
+
+def check_allowed(source: str, field: str, masks: NDArray[np.bool_], actions: Values) -> None:
+    """The action that was taken is one that was allowed."""
+    forbidden = ~masks[np.arange(len(actions)), actions.astype(np.intp)]
+    if forbidden.any():
+        row = int(np.argmax(forbidden))
+        refuse(
+            source,
+            f"row {row} of '{field}' forbids action {actions[row]}, which was taken ({forbidden.sum()} such rows); "
+            "mend the mask, or leave these rows out.",
+        )
+
+
+def check_propensities(source: str, field: str, values: NDArray[np.float32], most: float) -> None:
+    """The probability of an action that was taken is above 0, and at most 1 (a density has no such bound)."""
+    outside = (values <= 0) | (values > most)
+    if outside.any():
+        row, value = _first(outside, values)
+        bound = "above 0" if np.isinf(most) else "above 0 and at most 1"
+        refuse(source, f"row {row} of '{field}' is {value}, but the probability of a taken action is {bound}.")
 
 
 def _first(bad: NDArray[np.bool_], values: Values) -> tuple[int, Any]:

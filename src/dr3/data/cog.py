@@ -8,8 +8,10 @@ but numpy's arrays is refused.
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import pickletools
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from numpy.typing import NDArray
 from dr3.data.assemble import assemble
 from dr3.data.checks import check_booleans, check_numbers, check_vector, refuse
 from dr3.data.frames import Frames
+from dr3.data.gate import array_header, gated, opened
 from dr3.data.transitions import Transitions
 
 FIELDS = ("observations", "next_observations", "actions", "rewards", "terminals")
@@ -43,15 +46,20 @@ class _Numbers(pickle.Unpickler):
         return super().find_class(module, name)
 
 
+@gated
 def read_cog(path: str | os.PathLike[str], *, discount: float = 0.99, allow_pickle: bool = False) -> Transitions:
     """Read a COG file. Frames are stored once; a trajectory that does not end in a terminal ends in a time-out.
 
     Whether it is prior or task data the file does not say; `dr3.data.without_rewards` makes it prior data.
+
+    Args:
+        path: The file or folder.
+        discount: γ of the Monte-Carlo returns, where the log holds none.
+        allow_pickle: Load COG's own files, which are pickles and may run any program.
     """
     path = Path(path)
     source = str(path)
-    if not path.is_file():
-        refuse(source, "there is no such file.")
+    opened(path).close()
     if not allow_pickle:
         refuse(
             source,
@@ -83,18 +91,20 @@ def read_cog(path: str | os.PathLike[str], *, discount: float = 0.99, allow_pick
 
 def _trajectories(path: Path) -> list[dict[str, Any]]:
     source = str(path)
-    with path.open("rb") as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = header(file)
-        except ValueError:
-            refuse(source, "this is not a .npy file.")
+    with opened(path) as file:
+        shape, _, dtype, _ = array_header(file, source, pickled=True)
         if dtype != np.dtype(object) or len(shape) != 1:
             refuse(source, f"it holds {dtype} of shape {shape}, but a COG file is a row of trajectories.")
         try:
-            return list(_Numbers(file).load())
-        except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, TypeError, ValueError) as error:
+            content = io.BytesIO(file.read())
+            # Every length is compared with what there is, before any of them is believed: 4 GB in a file of 700 bytes.
+            for _ in pickletools.genops(content):
+                pass
+            content.seek(0)
+            return list(_Numbers(content).load())
+        except MemoryError:
+            raise
+        except Exception as error:  # a pickle is a program: whatever it calls may raise whatever it likes
             refuse(source, f"its pickle is damaged, or holds more than numbers ({error}).")
 
 

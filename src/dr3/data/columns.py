@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.checks import refuse
 from dr3.data.transitions import DiscreteActions, Transitions
 
 COLUMNS = (
@@ -21,6 +19,7 @@ COLUMNS = (
     "returns",
     "episodes",
 )
+SOMETIMES = ("next_behavior", "masks", "next_masks", "propensities")  # None where the log does not say
 
 
 def columns_of(transitions: Transitions) -> dict[str, NDArray[Any]]:
@@ -30,28 +29,12 @@ def columns_of(transitions: Transitions) -> dict[str, NDArray[Any]]:
     arrays["name"] = np.str_(transitions.name)
     if transitions.world is not None:
         arrays["world"] = np.str_(transitions.world)
-    if transitions.next_behavior is not None:
-        arrays["next_behavior"] = transitions.next_behavior
+    for column in SOMETIMES:
+        if (values := getattr(transitions, column)) is not None:
+            arrays[column] = values
     space = transitions.action_space
     if isinstance(space, DiscreteActions):
         arrays["num_actions"] = np.int64(space.count)
     else:
         arrays["action_low"], arrays["action_high"] = np.float64(space.low), np.float64(space.high)
     return arrays
-
-
-def first_bytes(path: Path, count: int) -> bytes:
-    """The beginning of a file, or the sentence that says why there is none."""
-    source = str(path)
-    if path.is_dir():
-        refuse(source, "this is a folder, but a file is needed.")
-    if not path.exists():
-        refuse(source, "there is no such file.")
-    try:
-        with path.open("rb") as file:
-            head = file.read(count)
-    except OSError as error:
-        refuse(source, f"the file cannot be opened ({error.strerror}).")
-    if not head:
-        refuse(source, "the file is empty (0 bytes).")
-    return head

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
 from dr3.data.d4rl import write_d4rl
-from dr3.data.dqn_replay_files import STACK
-from dr3.data.dqn_replay_writer import write_dqn_replay
+from dr3.data.dqn_replay_files import STACK, write_dqn_replay
 from dr3.data.faults import episode_starts, gaps
 from dr3.data.frames import Frames, chunks
 from dr3.data.minari_writing import write_minari
@@ -85,7 +84,13 @@ WRITERS: dict[str, Callable[[str | os.PathLike[str], Transitions], None]] = {
 
 
 def write(path: str | os.PathLike[str], table: Transitions, *, form: str | None = None) -> str:
-    """Write a table in one of `WRITERS`' formats, by default the one that the ending says; which one it was."""
+    """Write a table in one of `WRITERS`' formats, by default the one that the ending says; which one it was.
+
+    Args:
+        path: The file or folder to write.
+        table: The table.
+        form: The format; None goes by the ending of the name.
+    """
     chosen = form or ENDINGS.get(Path(path).suffix.lower())
     if chosen is None:
         raise UserError(

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, check_booleans, check_numbers, refuse
-from dr3.data.columns import columns_of, first_bytes
+from dr3.data.columns import columns_of
 from dr3.data.frames import same_rows
+from dr3.data.gate import announce, first_bytes, gated
 from dr3.data.transitions import Transitions
-from dr3.envs.tasks import Task, find_task
+from dr3.envs.tasks import RobotTask, find_task
 from dr3.errors import UserError
 from dr3.files import written_whole
 
@@ -28,7 +29,15 @@ UNREADABLE = (OSError, RuntimeError, KeyError, ValueError)
 _OURS = ("next_observations", "next_actions", "next_action_known", "returns", "returns_discount", "next_behavior")
 
 
-def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: int | None = None) -> Transitions:
+@gated
+def read_d4rl(
+    path: str | os.PathLike[str],
+    *,
+    discount: float = 0.99,
+    limit: int | None = None,
+    action_low: float | None = None,
+    action_high: float | None = None,
+) -> Transitions:
     """Read a file of D4RL, or one with the same datasets. What D4RL does to make rows of it is done here too:
 
     - A time-out is no terminal. s' is the observation of the next row; the last row of an episode that was cut is
@@ -42,6 +51,13 @@ def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: in
     - `infos/…` and `metadata/…` are passed over. Everything is float32.
 
     Rewards stay as they are; what a method makes of them (AntMaze: (r - 0.5) 4) is its own setting.
+
+    Args:
+        path: The file or folder.
+        discount: γ of the Monte-Carlo returns, where the log holds none.
+        limit: After how many steps episodes were cut, for a file that does not say where.
+        action_low: The least that an action can be; by default what the file says, or -1.
+        action_high: The most; by default what the file says, or 1.
     """
     path = Path(path)
     source = str(path)
@@ -54,6 +70,8 @@ def read_d4rl(path: str | os.PathLike[str], *, discount: float = 0.99, limit: in
             whole = WHOLE in file.attrs
     except UNREADABLE:
         refuse(source, "the file is damaged or was cut short; copy or write it again.")
+    bounds = {"action_low": action_low, "action_high": action_high}
+    columns |= {name: np.array(value) for name, value in bounds.items() if value is not None}
     if not whole:
         columns = _as_d4rl(columns, source, limit, find_task(path.stem))
     return assemble(columns, source=source, name=path.stem, discount=discount)
@@ -64,6 +82,10 @@ def write_d4rl(path: str | os.PathLike[str], transitions: Transitions) -> None:
 
     D4RL's own names are at the top, so that its readers find what they expect. They take the next row's observation
     for s': with a table whose rows do not follow each other (a random subset), only we read what was written.
+
+    Args:
+        path: The file or folder.
+        transitions: The table to write.
     """
     path = Path(path)
     h5py = hdf5(str(path))
@@ -88,23 +110,36 @@ def hdf5(source: str) -> Any:
 
 
 def _columns(file: Any, source: str, h5py: Any) -> dict[str, Any]:
-    names = {name for name, item in file.items() if isinstance(item, h5py.Dataset)}
-    check_names(names, source)
-    return {field: dataset(file, field, source) for field in REQUIRED + OPTIONAL if field in names}
+    items = {name: item for name in file if isinstance(item := hdf5_item(file, name, source), h5py.Dataset)}
+    check_names(items, source)
+    wanted = {field: items[field] for field in REQUIRED + OPTIONAL if field in items}
+    announce(source, sum(item.nbytes for item in wanted.values()), os.path.getsize(source))
+    return {field: dataset(item, field, source) for field, item in wanted.items()}
 
 
-def dataset(group: Any, field: str, source: str) -> Values:
+def hdf5_item(group: Any, name: str, source: str) -> Any:
+    """A group or dataset of this very file: one that is a part of another file, which HDF5 can name, is refused."""
+    link = type(group.get(name, getlink=True)).__name__
+    item = None if link == "ExternalLink" else group[name]
+    if item is None or getattr(item, "external", None) is not None or getattr(item, "is_virtual", False):
+        refuse(source, f"its '{name}' lies in another file; copy the data into one.")
+    return item
+
+
+def dataset(item: Any, field: str, source: str) -> Values:
     """One array of the file; text comes as numpy's."""
     try:
-        values = group[field][()]
+        values = item[()]
     except UNREADABLE:
         refuse(source, f"'{field}' is damaged or was cut short; copy or write the file again.")
     return np.asarray(values.decode() if isinstance(values, bytes) else values)
 
 
-def _as_d4rl(columns: Mapping[str, Any], source: str, limit: int | None, task: Task | None) -> dict[str, Any]:
+def _as_d4rl(columns: Mapping[str, Any], source: str, limit: int | None, task: RobotTask | None) -> dict[str, Any]:
     """The columns that D4RL looks at, with the cuts marked."""
     kept = {field: values for field, values in columns.items() if field not in _OURS}
+    if "masks" in kept and np.ndim(kept["masks"]) == 1:  # some keep 1 - terminal under this name
+        del kept["masks"]
     rows = len(np.atleast_1d(kept["observations"]))
     terminals = check_booleans(source, "terminals", kept["terminals"], rows)
     if "timeouts" not in kept:

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.faults import episode_starts, find_faults
+from dr3.data.faults import column_statistics, episode_starts, find_faults, is_far_from_unit_scale
 from dr3.data.frames import Observations, chunks
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.table import Table
+
+MOST_COLUMNS = 60  # that are shown on a terminal
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,34 @@ class Spread:
     def __str__(self) -> str:
         quartiles = (self.minimum, self.lower_quartile, self.median, self.upper_quartile, self.maximum)
         return f"{' | '.join(f'{value:.4g}' for value in quartiles)} (mean {self.mean:.4g})"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One number of an observation, over all rows."""
+
+    name: str
+    minimum: float
+    maximum: float
+    mean: float
+    deviation: float
+    missing: int  # rows in which it was filled
+
+    @property
+    def note(self) -> str:
+        """What a reader should look at, in a word or two."""
+        if self.minimum == self.maximum:
+            return "constant"
+        return "far from unit scale" if is_far_from_unit_scale(self.mean, self.deviation) else ""
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What masks say: how often each action was allowed, and how often there was a choice at all."""
+
+    shares: tuple[float, ...]  # of the rows, for each action
+    mean: float  # actions allowed in a row
+    without_choice: float  # share of rows with one
 
 
 @dataclass(frozen=True)
@@ -56,11 +87,20 @@ class Description:
     action_space: str
     action_counts: tuple[int, ...] | None  # discrete: rows for each action
     action_ranges: tuple[tuple[float, float], ...] | None  # continuous: least and most in each dimension
+    action_names: tuple[str, ...] | None  # discrete, where a schema names them
+    columns: tuple[Column, ...] | None  # of observations that are vectors
+    left_out: tuple[tuple[str, int], ...]  # rows of the log that are not here: why, and how many
+    allowed: Allowed | None  # where the log has masks
+    propensities: Spread | None  # where the log has them
     faults: tuple[str, ...]  # see `find_faults` for what is looked for
 
 
 def describe(transitions: Transitions) -> Description:
-    """Sizes, spreads and ranges of a table, and what is suspicious about it."""
+    """Sizes, spreads and ranges of a table, and what is suspicious about it.
+
+    Args:
+        transitions: The table to write.
+    """
     if len(transitions) == 0:
         raise UserError(f"The table {transitions.name!r} has no rows, so there is nothing to describe.")
     starts = episode_starts(transitions)
@@ -92,22 +132,60 @@ def describe(transitions: Transitions) -> Description:
         action_space=action_space,
         action_counts=action_counts,
         action_ranges=action_ranges,
-        faults=find_faults(transitions),
+        action_names=_action_names(transitions),
+        columns=_columns(transitions),
+        left_out=transitions.left_out,
+        allowed=None if transitions.masks is None else _allowed(transitions.masks),
+        propensities=None if transitions.propensities is None else _spread(transitions.propensities),
+        faults=(*transitions.remarks, *find_faults(transitions)),
     )
 
 
-def table(description: Description) -> Table:
-    """The description as a table of the terminal, the findings last."""
-    from rich.markup import escape
-    from rich.table import Table
+def _action_names(table: Transitions) -> tuple[str, ...] | None:
+    labels = None if table.schema is None else table.schema.categories.get(str(table.schema.action))
+    return None if labels is None else tuple(map(str, labels))
 
-    shown = Table(title=escape(description.name), show_header=False)
-    shown.add_column(style="bold", no_wrap=True)
-    shown.add_column(overflow="fold")
+
+def _columns(table: Transitions) -> tuple[Column, ...] | None:
+    if table.observations.ndim != 2:
+        return None
+    names = table.entries or tuple(f"column {number}" for number in range(table.observations.shape[1]))
+    filled = dict(table.filled)
+    low, high, mean, deviation = column_statistics(table.observations)
+    numbers = zip(low.tolist(), high.tolist(), mean.tolist(), deviation.tolist(), strict=True)
+    return tuple(Column(name, *four, filled.get(name, 0)) for name, four in zip(names, numbers, strict=True))
+
+
+def _allowed(masks: NDArray[np.bool_]) -> Allowed:
+    counts = np.zeros(masks.shape[1])
+    choices = single = 0
+    for rows in chunks(masks):
+        open_to = rows.sum(axis=1)
+        counts += rows.sum(axis=0)
+        choices, single = choices + int(open_to.sum()), single + int((open_to == 1).sum())
+    return Allowed(tuple((counts / len(masks)).tolist()), choices / len(masks), single / len(masks))
+
+
+def table(description: Description) -> RenderableType:
+    """The description as tables of the terminal: the whole, each column, and the findings last.
+
+    Args:
+        description: What `describe` gave.
+    """
+    from rich.console import Group
+
+    tables = [_whole(description)]
+    if description.columns is not None:
+        tables.append(_by_column(description.columns))
+    return Group(*tables, _findings(description.faults))
+
+
+def _whole(description: Description) -> Table:
     low, high = description.observation_range
     lines = [
         ("world", description.world or "unknown"),
         ("rows", f"{description.rows:,} in {description.episodes:,} episodes"),
+        *((f"  left out: {count:,}", reason) for reason, count in description.left_out),
         ("episode length", str(description.episode_lengths)),
         ("episode return", str(description.episode_returns)),
         ("ends", f"{description.terminals:,} terminals, {description.timeouts:,} time-outs"),
@@ -117,12 +195,51 @@ def table(description: Description) -> Table:
         ("actions", description.action_space),
     ]
     if description.action_counts is not None:
-        lines += [(f"  action {action}", f"{count:,}") for action, count in enumerate(description.action_counts)]
+        names = description.action_names or tuple(
+            f"action {number}" for number in range(len(description.action_counts))
+        )
+        for number, (name, count) in enumerate(zip(names, description.action_counts, strict=True)):
+            share = f", allowed in {description.allowed.shares[number]:.1%} of the rows" if description.allowed else ""
+            lines.append((f"  {name}", f"{count:,}{share}"))
     if description.action_ranges is not None:
         lines += [(f"  dimension {index}", _interval(ends)) for index, ends in enumerate(description.action_ranges)]
-    lines += [("look at", sentence) for sentence in description.faults or ("nothing suspicious found",)]
+    if description.allowed is not None:
+        open_to = description.allowed
+        alone = f"a single one in {open_to.without_choice:.1%} of the rows"
+        lines.append(("allowed", f"{open_to.mean:.3g} actions on average, {alone}"))
+    if description.propensities is not None:
+        lines.append(("propensities", str(description.propensities)))
+    return _rows(description.name, lines)
+
+
+def _by_column(columns: tuple[Column, ...]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title="observations, by column")
+    for title in ("column", "least", "most", "mean", "deviation", "missing", ""):
+        shown.add_column(title, justify="left" if title in ("column", "") else "right")
+    for one in columns[:MOST_COLUMNS]:
+        numbers = (one.minimum, one.maximum, one.mean, one.deviation)
+        shown.add_row(escape(one.name), *(f"{value:.4g}" for value in numbers), f"{one.missing or ''}", one.note)
+    if len(columns) > MOST_COLUMNS:
+        shown.add_row(f"… {len(columns) - MOST_COLUMNS:,} more: --json has all of them")
+    return shown
+
+
+def _findings(faults: tuple[str, ...]) -> Table:
+    return _rows(None, [("look at", sentence) for sentence in faults or ("nothing suspicious found",)])
+
+
+def _rows(title: str | None, lines: list[tuple[str, str]]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title=None if title is None else escape(title), show_header=False)
+    shown.add_column(style="bold", no_wrap=True)
+    shown.add_column(overflow="fold")
     for label, value in lines:
-        shown.add_row(label, escape(value))
+        shown.add_row(escape(label), escape(value))
     return shown
 
 

@@ -1,4 +1,4 @@
-"""The files of the DQN-replay format: their names, and what is checked in them.
+"""The files of the DQN-replay format: their names, what is checked in them, and how they are written.
 
 For each checkpoint k = 0, 1, … there are six gzipped `.npy` arrays: `$store$_observation_ckpt.k.gz` (rows, 84, 84)
 uint8, likewise action int32, reward float32 and terminal uint8, each (rows,); `add_count_ckpt.k.gz` () and
@@ -10,8 +10,11 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import itertools
+import os
 import re
 import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
+from dr3.data.frames import Frames
+from dr3.data.gate import array_header, opened, read_array
+from dr3.files import written_whole
 
 STACK = 4
 STORED: dict[str, Any] = {"observation": np.uint8, "action": np.int32, "reward": np.float32, "terminal": np.uint8}
@@ -60,7 +66,7 @@ def checkpoint_numbers(folder: Path, *, from_the_start: bool = False) -> list[in
         refuse(str(folder), "there are no files of a DQN replay ($store$_action_ckpt.0.gz, …) in it.")
     for number in range(0 if from_the_start else numbers[0], numbers[-1]):
         if number not in numbers:
-            refuse(str(file_of(folder, "action", number)), "this file is missing.")
+            refuse(str(file_of(folder, "action", number)), "there is no such file.")
     return numbers
 
 
@@ -96,17 +102,20 @@ def check_in_time(folder: Path, files: list[Checkpoint]) -> None:
             )
 
 
+@contextmanager
+def unpacking(path: Path) -> Generator[gzip.GzipFile]:
+    """What a gzipped file holds, as a stream."""
+    with opened(path) as file, gzip.GzipFile(fileobj=file) as stream:
+        yield stream
+
+
 def _read(folder: Path, column: str, number: int, rows: int | None = None) -> NDArray[Any]:
     path = file_of(folder, column, number)
-    if not path.exists():
-        refuse(str(path), "this file is missing.")
-    with gzip.open(path, "rb") as stream:
+    with unpacking(path) as stream:
         try:
-            values = np.lib.format.read_array(stream, allow_pickle=False)
+            values = read_array(stream, str(path), stored=path.stat().st_size)
         except DAMAGE:
             refuse(str(path), DAMAGED)
-        except ValueError as error:
-            refuse(str(path), _unreadable(error))
         check_end(path, stream)
     if column in STORED:
         _check(path, column, values.dtype, values.shape, rows)
@@ -143,13 +152,9 @@ def check_end(path: Path, stream: gzip.GzipFile) -> None:
 
 def frame_header(path: Path, stream: gzip.GzipFile, rows: int) -> tuple[int, ...]:
     try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, column_major, dtype = read(stream)
+        shape, column_major, dtype, _ = array_header(stream, str(path))
     except DAMAGE:
         refuse(str(path), DAMAGED)
-    except ValueError as error:
-        refuse(str(path), _unreadable(error))
     if column_major:
         refuse(str(path), "its array is stored by columns; write it again in C order.")
     _check(path, "observation", dtype, shape, rows)
@@ -165,7 +170,64 @@ def _check(path: Path, column: str, dtype: np.dtype, shape: tuple[int, ...], row
         refuse(str(path), f"it has {shape[0]} rows, but the actions of that checkpoint have {rows}.")
 
 
-def _unreadable(error: ValueError) -> str:
-    if "allow_pickle" in str(error):
-        return "it holds pickled Python objects, which are never loaded."
-    return "it is not a whole gzipped .npy array; copy it again."
+def write_dqn_replay(
+    folder: str | os.PathLike[str],
+    *,
+    frames: NDArray[np.uint8] | Frames,
+    actions: NDArray[np.integer],
+    rewards: NDArray[np.floating],
+    terminals: NDArray[np.bool_],
+    rows_per_file: int = 1_000_000,
+    stack: int = STACK,
+) -> None:
+    """Write steps in the order of time: frames (T, height, width), the others (T,). Rewards are written as they are.
+
+    An episode is what lies between two terminals; the format knows no time-outs. Before each go stack - 1 rows of
+    zeros. The last file is filled up with zeros, and its add_count says so.
+
+    Args:
+        folder: The folder.
+        frames: uint8, (T, height, width).
+        actions: (T,).
+        rewards: (T,), written as they are.
+        terminals: (T,), true where the game ended.
+        rows_per_file: How many steps each file holds.
+        stack: How many frames an observation has.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    begins = np.append(True, np.asarray(terminals[:-1], np.bool_))
+    # Where each step goes: behind the padding of all episodes up to its own.
+    place = np.arange(len(actions)) + (stack - 1) * np.cumsum(begins)
+    columns = {"observation": frames, "action": actions, "reward": rewards, "terminal": terminals}
+    for number in range(-(-int(place[-1] + 1) // rows_per_file)):
+        first = number * rows_per_file
+        for column, values in columns.items():
+            shape = (rows_per_file, *values.shape[1:])
+            _write(file_of(folder, column, number), shape, STORED[column], _padded(values, place, first, rows_per_file))
+        added = min(first + rows_per_file, int(place[-1]) + 1)
+        # From the row before the cursor to the last one whose stack reaches across it.
+        for column, value in {
+            "add_count": np.array(added),
+            "invalid_range": (added - 1 + np.arange(stack + 1)) % rows_per_file,
+        }.items():
+            _write(file_of(folder, column, number), value.shape, value.dtype, [value])
+
+
+def _padded(values: Any, place: NDArray[np.intp], first: int, rows: int) -> Iterator[NDArray[Any]]:
+    """Rows `first` to `first + rows`, some at a time (a million frames are 7 GB), with zeros where there is no step."""
+    for begin in range(first, first + rows, ROWS_AT_A_TIME):
+        end = min(begin + ROWS_AT_A_TIME, first + rows)
+        steps = slice(*np.searchsorted(place, [begin, end]))
+        some = values[steps]
+        out = np.zeros((end - begin, *values.shape[1:]), some.dtype)
+        out[place[steps] - begin] = some
+        yield out
+
+
+def _write(path: Path, shape: tuple[int, ...], dtype: Any, blocks: Iterable[NDArray[Any]]) -> None:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
+    with written_whole(path) as unfinished, gzip.open(unfinished, "wb", compresslevel=6) as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        for block in blocks:
+            stream.write(block.astype(dtype).tobytes())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.frames import CHUNK, chunks, same_rows
+from dr3.data.frames import CHUNK, Observations, chunks, same_rows
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 
 DUPLICATE_SHARE = 0.01
@@ -15,6 +15,10 @@ NARROW_SHARE = 0.01
 AT_BOUND_SHARE = 0.25
 BOUNDARY_SHARE = 0.5
 RETURN_TOLERANCE = 1e-3
+FAR, NEAR = 10.0, 0.01  # of a column's mean or deviation: networks are made for numbers around 1
+LARGE_REWARD = 100.0
+ALONE_SHARE = 0.5
+RARE = 0.01
 
 
 def find_faults(table: Transitions) -> tuple[str, ...]:
@@ -23,8 +27,12 @@ def find_faults(table: Transitions) -> tuple[str, ...]:
     - observation vectors: any column that never changes (of images only a log in which nothing ever changes);
     - copies: more than 1 % of the rows repeat an earlier row in (s, a, r, s');
     - ends: neither a terminal nor a time-out anywhere; any episode of a single row;
-    - rewards: all the same;
-    - discrete actions: any that was never taken;
+    - observation vectors: columns far from unit scale, with a mean beyond 10 or a deviation outside 0.01 to 10;
+    - rewards: all 0, or all the same where no episode ends (where some do, a constant reward prefers long or short
+      episodes); any beyond 100;
+    - discrete actions: any that was never taken, or that masks never allow; rows in which only one is allowed, if those
+      are more than half;
+    - propensities: any below 0.01;
     - continuous actions: a dimension that uses less than 1 % of the range, or lies exactly on a bound in more than 25 %
       of the rows;
     - boundaries: in at least half of the episodes that do not end in a terminal, the last s' is the first s of the next
@@ -46,7 +54,8 @@ def _constant_observations(table: Transitions) -> Iterator[str]:
         yield "The observations are the same in every row."
     elif table.observations.ndim == 2 and constant.any():
         first = int(np.argmax(constant))
-        yield f"{constant.sum()} of {constant.size} observation columns never change (the first is column {first})."
+        name = f"column {first}" if table.entries is None else table.entries[first]
+        yield f"{constant.sum()} of {constant.size} observation columns never change (the first is {name})."
 
 
 def _duplicates(table: Transitions) -> Iterator[str]:
@@ -71,9 +80,74 @@ def _ends(table: Transitions) -> Iterator[str]:
         yield f"{single} of {len(lengths)} episodes have a single row."
 
 
-def _constant_rewards(table: Transitions) -> Iterator[str]:
-    if len(table) > 1 and (table.rewards == table.rewards[0]).all():
-        yield f"Every reward is {table.rewards[0]:g}, so there is nothing to prefer."
+def _scale(table: Transitions) -> Iterator[str]:
+    if table.observations.ndim != 2 or len(table) < 2:
+        return
+    _, _, mean, deviation = column_statistics(table.observations)
+    far = [place for place in range(len(mean)) if is_far_from_unit_scale(mean[place], deviation[place])]
+    if far:
+        name = f"column {far[0]}" if table.entries is None else table.entries[far[0]]
+        yield (
+            f"{len(far)} of {len(mean)} observation columns are far from unit scale (the first is {name}: mean "
+            f"{mean[far[0]]:.3g}, deviation {deviation[far[0]]:.3g}); train with --standardise."
+        )
+
+
+def is_far_from_unit_scale(mean: float, deviation: float) -> bool:
+    """Whether a network would see a column much larger or smaller than others. A constant one it does not see."""
+    return deviation > 0 and (abs(mean) > FAR or deviation > FAR or deviation < NEAR)
+
+
+def column_statistics(observations: Observations) -> tuple[NDArray[np.float64], ...]:
+    """Least, most, mean and deviation of each column of observations that are vectors: four of (size,)."""
+    size = observations.shape[1]
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    total, squares, rows = np.zeros(size), np.zeros(size), len(observations)
+    around = np.asarray(observations[:1], np.float64)[0]  # near the mean, so that the squares lose nothing
+    for part in chunks(observations):
+        values = part.astype(np.float64)
+        low, high = np.minimum(low, values.min(axis=0)), np.maximum(high, values.max(axis=0))
+        total, squares = total + (values - around).sum(axis=0), squares + ((values - around) ** 2).sum(axis=0)
+    mean = total / rows
+    deviation = np.where(low == high, 0.0, np.sqrt(np.maximum(squares / rows - mean**2, 0)))
+    return low, high, mean + around, deviation
+
+
+def _rewards(table: Transitions) -> Iterator[str]:
+    first, most = table.rewards[0], float(np.abs(table.rewards).max())
+    if len(table) > 1 and (table.rewards == first).all():
+        if first == 0:
+            yield "Every reward is 0, so there is nothing to prefer."
+        elif not table.terminals.any():
+            yield f"Every reward is {first:g} and no episode ends in a terminal, so there is nothing to prefer."
+    if most > LARGE_REWARD:
+        scale = 10.0 ** -int(np.floor(np.log10(most)))
+        yield f"Rewards reach {most:.4g}, and values will be larger; train with --reward-scale {scale:g}."
+
+
+def _choices(table: Transitions) -> Iterator[str]:
+    if table.masks is None:
+        return
+    allowed = np.zeros(table.masks.shape[1], np.int64)
+    single = 0
+    for rows in chunks(table.masks):
+        allowed += rows.sum(axis=0)
+        single += int((rows.sum(axis=1) == 1).sum())
+    if len(never := np.flatnonzero(allowed == 0)):
+        yield f"These actions are never allowed by the masks: {', '.join(map(str, never))}."
+    if single > ALONE_SHARE * len(table):
+        yield f"In {single / len(table):.0%} of the rows only one action is allowed, so there is nothing to choose."
+
+
+def _propensities(table: Transitions) -> Iterator[str]:
+    if table.propensities is None:
+        return
+    if (rare := int((table.propensities < RARE).sum())) > 0:
+        least = float(table.propensities.min())
+        yield (
+            f"{rare:,} rows have a propensity below {RARE} (the least is {least:.2g}): estimates that weigh rows "
+            "by its inverse lean on few of them."
+        )
 
 
 def _discrete_actions(table: Transitions) -> Iterator[str]:
@@ -129,10 +203,13 @@ def _returns(table: Transitions) -> Iterator[str]:
 
 FINDERS: tuple[Callable[[Transitions], Iterator[str]], ...] = (
     _constant_observations,
+    _scale,
     _duplicates,
     _ends,
-    _constant_rewards,
+    _rewards,
     _discrete_actions,
+    _choices,
+    _propensities,
     _continuous_actions,
     _boundaries,
     _returns,

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.data.mapped import let_go
+
 CHUNK = 8192  # rows made into plain arrays at a time, where a whole column is looked at
 
 
@@ -113,3 +115,4 @@ def chunks(column: Observations) -> Iterator[NDArray[Any]]:
     """The rows as plain arrays, some at a time."""
     for start in range(0, len(column), CHUNK):
         yield column[start : start + CHUNK]
+        let_go(column)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +13,8 @@ from dr3.envs.gridworld import ACTIONS, Gridworld
 from dr3.envs.gridworld_policies import behavior_policy
 from dr3.errors import UserError
 from dr3.seeds import check_seed
+
+MOST_STEPS = 10**8  # some gigabytes; its worlds have 256 states
 
 
 def sample_gridworld(
@@ -23,9 +28,22 @@ def sample_gridworld(
     end before the table is cut, so that its rows keep their full Monte-Carlo returns.
 
     `discount` is used twice: for what counts as optimal, and for the returns.
+
+    Args:
+        world: The gridworld.
+        size: How many steps.
+        behavior: The policy that acts: mixed, random or optimal.
+        seed: Everything random follows from it.
+        discount: γ of the returns, and of what is optimal.
     """
+    # Not by `dr3.hyperparameters`, which loads JAX: `dr3 verify` reads data without it.
+    if not (isinstance(size, Real) and math.isfinite(size) and size == int(size)):
+        raise UserError(f"size must be a whole number, not {size!r}.")
+    size = int(size)
     if size < 1:
-        raise UserError(f"The size of a data set must be at least 1, not {size}.")
+        raise UserError(f"size must be at least 1, not {size}.")
+    if size > MOST_STEPS:
+        raise UserError(f"The size of a data set from a gridworld can be {MOST_STEPS:,} steps at most, not {size:,}.")
     random = np.random.default_rng(check_seed(seed))
     policy = behavior_policy(world, behavior, discount=discount)
     count = -(-size // world.horizon)  # episodes, rounded up

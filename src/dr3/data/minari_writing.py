@@ -16,8 +16,7 @@ import numpy as np
 from dr3.data.checks import Values, refuse
 from dr3.data.d4rl import hdf5
 from dr3.data.faults import episode_starts, gaps
-from dr3.data.minari import OURS
-from dr3.data.minari_files import FORMATS, MAIN, METADATA, Episode, arrow
+from dr3.data.minari import FORMATS, MAIN, METADATA, OURS, Episode, arrow
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.envs.observing import limits
 from dr3.errors import UserError
@@ -30,6 +29,11 @@ def write_minari(path: str | os.PathLike[str], transitions: Transitions, *, form
 
     Minari keeps episodes, so the rows of each must follow each other (a random subset is refused), and it keeps what
     was seen, done and paid: returns, and an a' that was logged behind the end of an episode, are not written.
+
+    Args:
+        path: The folder to write.
+        transitions: The table to write.
+        form: "hdf5" or "arrow".
     """
     if form not in FORMATS:
         raise UserError(f"A Minari data set is written as {' or '.join(FORMATS)}, not {form!r}.")

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dr3.data.frames import Frames, Observations, compact
-from dr3.data.transitions import Transitions
+from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 
 _COLUMNS = ("actions", "rewards", "terminals", "timeouts", "next_actions", "next_action_known", "returns")
 
 
 def without_rewards(table: Transitions) -> Transitions:
-    """The same steps with every reward, and so every return, 0."""
+    """The same steps with every reward, and so every return, 0.
+
+    Args:
+        table: The table.
+    """
     nothing = np.zeros(len(table), np.float32)
     return dataclasses.replace(table, rewards=nothing, returns=nothing, name=f"{table.name}-zero-rewards")
 
@@ -24,7 +30,11 @@ def concatenate(tables: Sequence[Transitions]) -> Transitions:
     """The rows of all tables, one table after the other; episodes are numbered anew.
 
     They must agree in the shape and type of observations, in the actions, and in the discount of their returns. The
-    world is kept where all agree on it; the policies that logged (`next_behavior`) where all tables hold theirs.
+    world is kept where all agree on it; what is known of the policies that logged (`next_behavior`, `propensities`)
+    where all tables hold theirs. A table without masks allows every action.
+
+    Args:
+        tables: The tables, in order.
     """
     first = tables[0]
     for other in tables[1:]:
@@ -35,18 +45,35 @@ def concatenate(tables: Sequence[Transitions]) -> Transitions:
         _, numbers = np.unique(table.episodes, return_inverse=True)
         numbered.append(numbers + behind)
         behind += int(numbers.max()) + 1
-    behaviors = [table.next_behavior for table in tables if table.next_behavior is not None]
     return dataclasses.replace(
         first,
         observations=observations,
         next_observations=next_observations,
         episodes=np.concatenate(numbered).astype(np.int32),
-        next_behavior=np.concatenate(behaviors) if len(behaviors) == len(tables) else None,
+        next_behavior=_if_all_know(tables, "next_behavior"),
+        masks=_masks(tables, "masks"),
+        next_masks=_masks(tables, "next_masks"),
+        propensities=_if_all_know(tables, "propensities"),
+        left_out=tuple(one for table in tables for one in table.left_out),
         name="+".join(table.name for table in tables),
         world=first.world if all(table.world == first.world for table in tables) else None,
         source=None,
         **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
     )
+
+
+def _if_all_know(tables: Sequence[Transitions], column: str) -> NDArray[Any] | None:
+    parts = [values for table in tables if (values := getattr(table, column)) is not None]
+    return np.concatenate(parts) if len(parts) == len(tables) else None
+
+
+def _masks(tables: Sequence[Transitions], column: str) -> NDArray[np.bool_] | None:
+    space = tables[0].action_space
+    parts = [getattr(table, column) for table in tables]
+    if all(part is None for part in parts) or not isinstance(space, DiscreteActions):
+        return None
+    pairs = zip(tables, parts, strict=True)
+    return np.concatenate([np.ones((len(t), space.count), np.bool_) if part is None else part for t, part in pairs])
 
 
 def _check_alike(one: Transitions, other: Transitions) -> None:

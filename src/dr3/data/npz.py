@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import os
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import OPTIONAL, REQUIRED, assemble, check_names
 from dr3.data.checks import Values, check_fits_in_32_bits, refuse
-from dr3.data.columns import columns_of, first_bytes
+from dr3.data.columns import columns_of
 from dr3.data.frames import Frames, compact
+from dr3.data.gate import announce, first_bytes, gated, opened, read_array
 from dr3.data.transitions import Transitions
 from dr3.files import written_whole
 
@@ -26,13 +29,29 @@ FRAMES = ("frames", *FRAME_POINTERS.values())
 # frames in a row, up to the one that is pointed at.
 FRAME_OPTIONS = ("frame_shape", "frame_stack")
 # What zipfile raises for bytes that are wrong in one place or another (an unknown compression, a cipher, …).
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
+DAMAGE: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    SyntaxError,  # of numpy, about the header of an array; so is the next
+    TokenError,
+    MemoryError,
+)
 
 
+@gated
 def read_npz(path: str | os.PathLike[str], *, discount: float = 0.99) -> Transitions:
     """Read a table; which arrays the file needs, and what is derived without the others, is said in `assemble`.
 
     Pickled objects are never loaded: they could run any program.
+
+    Args:
+        path: The file or folder.
+        discount: γ of the Monte-Carlo returns, where the log holds none.
     """
     path = Path(path)
     return assemble(_arrays(path), source=str(path), name=path.stem, discount=discount)
@@ -42,10 +61,23 @@ def write_npz(path: str | os.PathLike[str], transitions: Transitions) -> None:
     """Write a table with all its columns, compressed, so that reading it gives the same fingerprint.
 
     The file appears under its name only when it is whole: it is written beside it first, and then renamed.
+
+    Args:
+        path: The file or folder.
+        transitions: The table to write.
     """
     arrays: dict[str, Any] = {**_observation_arrays(transitions), **columns_of(transitions)}
     with written_whole(Path(path)) as unfinished, unfinished.open("wb") as file:
         np.savez_compressed(file, **arrays)
+
+
+def stored_arrays(path: Path, advice: str) -> dict[str, Any]:
+    """The arrays of an archive that dr3 itself has written; if it is damaged, a sentence that ends with an advice."""
+    try:
+        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
+            return {name: np.asarray(stored[name]) for name in stored.files}
+    except DAMAGE:
+        refuse(str(path), f"the file is damaged or was cut short; {advice}")
 
 
 def _observation_arrays(transitions: Transitions) -> dict[str, Any]:
@@ -63,21 +95,21 @@ def _observation_arrays(transitions: Transitions) -> dict[str, Any]:
     return arrays
 
 
-def _frames(archive: np.lib.npyio.NpzFile, source: str) -> dict[str, Frames]:
+def _frames(archive: _Archive, source: str) -> dict[str, Frames]:
     """Both columns of observations over one store of frames, checked: a row must not point outside it."""
     for field in FRAMES:
-        if field not in archive.files:
+        if field not in archive.sizes:
             refuse(source, f"'{field}' is missing; a file with frames needs {', '.join(FRAMES)}.")
-    stored = _array(archive, "frames", source)
+    stored = archive.array("frames")
     if stored.dtype.kind not in "bui" or stored.ndim < 2 or len(stored) == 0:
         refuse(source, f"'frames' has shape {stored.shape} and type {stored.dtype}, but it holds images of integers.")
     check_fits_in_32_bits(source, "frames", stored)
     bits, stack = None, None
-    if "frame_shape" in archive.files:
+    if "frame_shape" in archive.sizes:
         bits = tuple(int(size) for size in _integers(archive, "frame_shape", source))
         if min(bits, default=0) < 1 or stored.dtype != np.uint8 or stored.shape[1:] != (-(-math.prod(bits) // 8),):
             refuse(source, f"'frames' has shape {stored.shape}, which is not that of packed booleans {bits}.")
-    if "frame_stack" in archive.files:
+    if "frame_stack" in archive.sizes:
         given = _integers(archive, "frame_stack", source)
         stack = int(given[0])
         if len(given) != 1 or stack < 1:
@@ -93,8 +125,8 @@ def _frames(archive: np.lib.npyio.NpzFile, source: str) -> dict[str, Frames]:
     return columns
 
 
-def _integers(archive: np.lib.npyio.NpzFile, field: str, source: str) -> NDArray[np.int64]:
-    values = _array(archive, field, source)
+def _integers(archive: _Archive, field: str, source: str) -> NDArray[np.int64]:
+    values = archive.array(field)
     if values.dtype.kind not in "iu" or values.ndim > 1 or values.size == 0:
         refuse(source, f"'{field}' must hold whole numbers in one row.")
     return values.reshape(-1).astype(np.int64)
@@ -104,17 +136,38 @@ def _arrays(path: Path) -> dict[str, Any]:
     source = str(path)
     _check_is_archive(path)
     try:
-        # Opened here, because numpy leaves the file open when the archive cannot be read.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            names = set(archive.files)
+        with opened(path) as file, zipfile.ZipFile(file) as opened_archive:
+            archive = _Archive(opened_archive, source)
+            names = set(archive.sizes)
             if "frames" in names:
                 names = names - {*FRAMES, *FRAME_OPTIONS} | FRAME_POINTERS.keys()
             check_names(names, source)
-            framed = _frames(archive, source) if "frames" in archive.files else {}
-            wanted = [field for field in REQUIRED + OPTIONAL if field in archive.files and field not in framed]
-            return {**framed, **{field: _array(archive, field, source) for field in wanted}}
+            wanted = [field for field in (*REQUIRED, *OPTIONAL, *FRAMES, *FRAME_OPTIONS) if field in archive.sizes]
+            announce(source, sum(archive.sizes[field] for field in wanted), path.stat().st_size)
+            framed = _frames(archive, source) if "frames" in archive.sizes else {}
+            plain = [field for field in REQUIRED + OPTIONAL if field in archive.sizes and field not in framed]
+            return {**framed, **{field: archive.array(field) for field in plain}}
     except DAMAGE:
         refuse(source, "the archive is damaged or was cut short; copy or write it again.")
+
+
+class _Archive:
+    """The arrays of a zip archive by their names, each with the bytes that it unpacks to."""
+
+    def __init__(self, archive: zipfile.ZipFile, source: str) -> None:
+        self.archive, self.source = archive, source
+        self.entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
+        self.sizes = {name: entry.file_size for name, entry in self.entries.items()}
+
+    def array(self, field: str) -> Values:
+        entry, place = self.entries[field], f"{self.source}: '{field}'"
+        try:
+            with self.archive.open(entry) as stream:
+                values = read_array(stream, place, stored=entry.compress_size, size=entry.file_size)
+                stream.read(1)  # only on looking for more does zipfile compare the checksum of what was read
+                return values
+        except DAMAGE:
+            refuse(self.source, f"'{field}' is damaged or was cut short; copy or write the file again.")
 
 
 def _check_is_archive(path: Path) -> None:
@@ -123,19 +176,3 @@ def _check_is_archive(path: Path) -> None:
         refuse(source, "this is a single .npy array; write the named arrays with numpy.savez instead.")
     if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         refuse(source, "this is not a .npz file (a zip archive of arrays).")
-
-
-def _array(archive: np.lib.npyio.NpzFile, field: str, source: str) -> Values:
-    try:
-        values = archive[field]
-    except ValueError as error:
-        if "allow_pickle" in str(error):
-            refuse(source, f"'{field}' holds pickled Python objects, which are never loaded; store plain numbers.")
-        refuse(source, f"'{field}' is not a readable array; write the file again.")
-    except DAMAGE:
-        refuse(source, f"'{field}' is damaged or was cut short; copy or write the file again.")
-    except (MemoryError, OverflowError):  # the header of an array is believed before a byte of it is read
-        refuse(source, f"'{field}' claims to be larger than the memory; it is damaged, or too large for this machine.")
-    if not isinstance(values, np.ndarray):
-        refuse(source, f"'{field}' is not an array.")
-    return values

@@ -50,6 +50,10 @@ def replay_subset(data: Transitions, part: str) -> Transitions:
 
     The table is taken as 50 files of equal length (a few rows more at the last one). What a file's edge cuts off is
     still known: a row keeps its s', its a' and its return.
+
+    Args:
+        data: The table.
+        part: Which part of the replay: "1%", "5%" or "first-10%".
     """
     chosen = ReplayPart.parse(part)
     if chosen.first:
@@ -63,13 +67,43 @@ def replay_subset(data: Transitions, part: str) -> Transitions:
     return dataclasses.replace(data.rows(rows), name=f"{data.name}-{part}")
 
 
-def trajectory_subset(data: Transitions, share: str, *, seed: int) -> Transitions:
-    """Whole episodes drawn at random without replacement, in their logged order: "5%" or "25%" of COG's (figure 4)."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)%", share)
+def split_episodes(data: Transitions, share: str, *, seed: int = 0) -> tuple[Transitions, Transitions]:
+    """Whole episodes drawn at random to be kept aside, such as "20%" of them: the others, and these.
+
+    Args:
+        data: The table.
+        share: Which share of the episodes is kept aside.
+        seed: Everything random follows from it.
+    """
+    fraction, numbers = _share(share), np.unique(data.episodes)
+    count = round(fraction * len(numbers))
+    if not 0 < count < len(numbers):
+        raise UserError(
+            f"{share} of the {len(numbers)} episodes of {data.name} is {count}: both parts need at least one episode."
+        )
+    aside = np.random.default_rng(check_seed(seed)).choice(numbers, size=count, replace=False)
+    held_out = np.isin(data.episodes, aside)
+    kept, other = (data.rows(np.flatnonzero(which)) for which in (~held_out, held_out))
+    return kept, dataclasses.replace(other, name=f"{data.name}-held-out-{share}", source=None)
+
+
+def _share(word: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)%", word)
     fraction = float(found[1]) / 100 if found else 0.0
     if not 0 < fraction <= 1:
-        raise UserError(f"{share!r} is no share of the trajectories; write a percentage, such as 5% or 25%.")
-    numbers = np.unique(data.episodes)
+        raise UserError(f"{word!r} is no share of the episodes; write a percentage, such as 5% or 25%.")
+    return fraction
+
+
+def trajectory_subset(data: Transitions, share: str, *, seed: int) -> Transitions:
+    """Whole episodes drawn at random without replacement, in their logged order: "5%" or "25%" of COG's (figure 4).
+
+    Args:
+        data: The table.
+        share: Which share of the episodes: "5%".
+        seed: Everything random follows from it.
+    """
+    fraction, numbers = _share(share), np.unique(data.episodes)
     chosen = np.random.default_rng(check_seed(seed)).choice(
         numbers, size=max(1, round(fraction * len(numbers))), replace=False
     )

@@ -7,13 +7,19 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Bool, Float32, Int32, Shaped
 from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Frames, Observations, used_frames
+from dr3.data.mapped import gather, let_go
 from dr3.errors import UserError
 from dr3.seeds import check_seed
+
+if TYPE_CHECKING:
+    from dr3.data.tables.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -45,35 +51,44 @@ class Transitions:
     """
 
     observations: Observations  # (N, *shape)
-    actions: NDArray[np.generic]  # (N,) integers, or (N, size) floats
-    rewards: NDArray[np.float32]  # (N,)
+    actions: Shaped[np.ndarray, " N *action"]  # integers (N,), or floats (N, size)
+    rewards: Float32[np.ndarray, " N"]
     next_observations: Observations  # (N, *shape); where one is `Frames`, so is the other, on the same store
-    terminals: NDArray[np.bool_]  # (N,) the environment ended here: bootstrapping stops
-    timeouts: NDArray[np.bool_]  # (N,) the episode was cut here: bootstrapping goes on
-    next_actions: NDArray[np.generic]  # like actions: the logged a', zero where unknown
-    next_action_known: NDArray[np.bool_]  # (N,) False where the log holds no a'
-    returns: NDArray[np.float32]  # (N,) Monte-Carlo return from this row, discounted by `returns_discount`
-    episodes: NDArray[np.int32]  # (N,) which episode the row belongs to
+    terminals: Bool[np.ndarray, " N"]  # the environment ended here: bootstrapping stops
+    timeouts: Bool[np.ndarray, " N"]  # the episode was cut here: bootstrapping goes on
+    next_actions: Shaped[np.ndarray, " N *action"]  # the logged a', zero where unknown
+    next_action_known: Bool[np.ndarray, " N"]  # False where the log holds no a'
+    returns: Float32[np.ndarray, " N"]  # Monte-Carlo return from this row, discounted by `returns_discount`
+    episodes: Int32[np.ndarray, " N"]  # which episode the row belongs to
     action_space: DiscreteActions | ContinuousActions
     returns_discount: float
-    next_behavior: NDArray[np.float32] | None = None  # (N, A) probabilities of the policy that logged, at s'
+    next_behavior: Float32[np.ndarray, "N A"] | None = None  # probabilities of the policy that logged, at s'
+    masks: Bool[np.ndarray, "N A"] | None = None  # which actions were allowed at s; None: all, everywhere
+    next_masks: Bool[np.ndarray, "N A"] | None = None  # the same at s', all true behind a terminal; None where masks is
+    propensities: Float32[np.ndarray, " N"] | None = None  # probability (or density) of the logged action at s
+    value_bounds: Float32[np.ndarray, "N 2"] | None = None  # least and most that Q can be; for methods that ask for it
     name: str = "data"  # for titles and folder names
-    world: str | None = None  # the name of the world it came from, where a policy can be tried
+    world: str | None = None  # the name of the world it came from, where a policy can be evaluated
     source: str | None = None  # what `dr3.load` was given to make it
+    left_out: tuple[tuple[str, int], ...] = ()  # rows of the log that are not in the table: why, and how many
+    filled: tuple[tuple[str, int], ...] = ()  # columns of which some values were missing, and in how many rows
+    remarks: tuple[str, ...] = ()  # what the reader has to say of the log, in sentences
+    schema: Schema | None = None  # of a table of decisions: what its columns mean
+    entries: tuple[str, ...] | None = None  # what each number of an observation is, where the log names them
 
     def __len__(self) -> int:
         return len(self.rewards)
 
     def rows(self, index: NDArray[np.integer] | slice) -> Transitions:
         """The table restricted to some rows; every column is cut alike, and no column is computed anew."""
-        columns = {}
-        for field in dataclasses.fields(self):
-            column = getattr(self, field.name)
-            if isinstance(column, np.ndarray):
-                columns[field.name] = column[index]
-            elif isinstance(column, Frames):
-                columns[field.name] = column.rows(index)
-        return dataclasses.replace(self, **columns)
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain = {name: column for name, column in found.items() if isinstance(column, np.ndarray)}
+        if isinstance(index, slice):
+            cut = {name: column[index] for name, column in plain.items()}
+        else:
+            cut = gather(plain, index)
+        framed = {name: column.rows(index) for name, column in found.items() if isinstance(column, Frames)}
+        return dataclasses.replace(self, **cut, **framed)
 
     def subset(self, fraction: float, *, seed: int) -> Transitions:
         """An i.i.d. sample of rows without replacement, in their logged order (appendix A.3: 20 % of a replay).
@@ -127,7 +142,9 @@ class Transitions:
 
         def add(name: str, value: NDArray[np.generic]) -> None:
             digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).data)
+            for start in range(0, len(value), CHUNK):  # a column may lie in a file that is larger than the memory
+                digest.update(np.ascontiguousarray(value[start : start + CHUNK]).data)
+                let_go(value)
 
         def add_frames(columns: dict[str, Frames]) -> None:
             used = used_frames(*columns.values())
@@ -151,17 +168,40 @@ class Transitions:
 
 
 def monte_carlo_returns(
-    rewards: NDArray[np.floating], episodes: NDArray[np.integer], discount: float
+    rewards: NDArray[np.floating],
+    episodes: NDArray[np.integer],
+    discount: float,
+    beyond: NDArray[np.floating] | None = None,
 ) -> NDArray[np.float32]:
     """Discounted sum of the rewards from each row to the last row of its episode: (N,).
 
     What came after a time-out was never logged, so these returns leave it out: they are what the log says, not values.
+
+    Args:
+        rewards: (N,).
+        episodes: The episode of each row, (N,).
+        discount: γ of the Monte-Carlo returns, where the log holds none.
+        beyond: What came behind an episode's last row all the same, (N,): the return there, 0 at other rows.
+
+    Raises:
+        UserError: A return is beyond a float32.
     """
-    returns = np.zeros(len(rewards), np.float64)
-    following = 0.0
-    for row in reversed(range(len(rewards))):
-        if row + 1 == len(rewards) or episodes[row + 1] != episodes[row]:
-            following = 0.0
-        following = float(rewards[row]) + discount * following
-        returns[row] = following
-    return returns.astype(np.float32)
+    returns = np.zeros(len(rewards), np.float32)
+    following, above = 0.0, None
+    # As Python's numbers, some thousand at a time: to take them one by one out of an array costs ten times as much.
+    for end in range(len(rewards), 0, -CHUNK):
+        part = slice(max(0, end - CHUNK), end)
+        paid, which = rewards[part].tolist(), episodes[part].tolist()
+        after = [0.0] * len(paid) if beyond is None else beyond[part].tolist()
+        found = []
+        for reward, episode, left in zip(reversed(paid), reversed(which), reversed(after), strict=True):
+            following = reward + discount * (following if episode == above else left)
+            above = episode
+            found.append(following)
+        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused as such
+            returns[part] = found[::-1]
+        let_go(rewards)
+    if not np.isfinite(returns).all():
+        row = int(np.argmin(np.isfinite(returns)))
+        raise UserError(f"The sum of the rewards from row {row} on is beyond a float32; scale the rewards down.")
+    return returns

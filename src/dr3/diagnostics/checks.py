@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.instruments.stability import updates_until
+
 Columns = dict[str, NDArray[np.float64]]
+SPECTRUM_ROWS = 128  # of the eigenvalue problem, whose cost is their number cubed
+RETURNS = "evaluation/return"
+# What was shown to foretell a fall in returns, or is one; all else is a note (docs/diagnose.md has the numbers).
+VERDICTS = ("fall in returns", "divergence")
+ABOUT_BOOTSTRAPPING = ("co-adaptation", "growing dot products", "unstable spectrum")
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,10 @@ class Thresholds:
     """Unstable spectrum: how far, relative to the largest modulus, an eigenvalue lies in the unstable half-plane. (That
     of all parameters; the last layer's alone is only noted.)"""
 
+    fall: float = 0.7
+    """Fall in returns: the mean of the last three is below this share of the best such mean before, both counted from
+    the lowest return of the run."""
+
     error_growth: float = 10.0
     """Generalisation: how many times the held-out TD error has grown since its smallest value."""
 
@@ -53,7 +64,32 @@ class Sign:
     holds: NDArray[np.bool_]  # (T,)
     sentence: Callable[[int], str]
     evidence: Callable[[int], dict[str, Any]]
-    note: bool = False  # worth a line, but no reason to call a critic unhealthy
+
+    @property
+    def note(self) -> bool:
+        """Worth a line, but no reason to call a critic unhealthy."""
+        return self.name not in VERDICTS
+
+
+def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
+    """A policy that earned more before: the run's own tries of it, where it was tried. Nothing says more."""
+    returns = of[RETURNS]
+    tried = np.isfinite(returns) & (steps > 0)
+    level = np.full(len(returns), np.nan)
+    for t in np.flatnonzero(tried):
+        level[t] = returns[: t + 1][tried[: t + 1]][-3:].mean()
+    best = np.fmax.accumulate(level)
+    low = np.nanmin(returns) if np.isfinite(returns).any() else 0.0
+    counted = np.flatnonzero(tried)
+    enough = np.zeros(len(returns), np.bool_)
+    enough[counted[5:]] = True  # two means of three that share nothing
+    with np.errstate(invalid="ignore"):
+        holds = enough & (level - low < limit.fall * (best - low))
+
+    def sentence(t: int) -> str:
+        return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} (means of three tries)."
+
+    return Sign("fall in returns", holds, sentence, lambda t: {"was": best[t], "is": level[t]})
 
 
 def co_adaptation(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
@@ -97,7 +133,7 @@ def growing_products(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -
         return {"dot_product": dots[t], "growth": growth[t], "since": steps[first]}
 
     grown = (growth >= limit.growth) & ~co_adaptation(steps, of, limit).holds
-    return Sign("growing dot products", grown, sentence, evidence, note=True)
+    return Sign("growing dot products", grown, sentence, evidence)
 
 
 def divergence(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
@@ -146,8 +182,9 @@ def dead_features(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> S
 def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
     """A direction in which TD-learning moves away from where it is, whatever the step size.
 
-    Over the last layer alone it is a note: on MinAtar 26 of 30 critics showed it and none of the 26 then dropped
-    (docs/diagnose.md). The other layers move too, and with them the features that its eigenvalues are about.
+    K = (J - γJ')Jᵀ is, with the other sign, γG(X*, X) - G(X, X), whose largest eigenvalue Yue et al. (2023) call SEEM.
+    It foretells that Q leaves its bounds, not that returns fall, so it is a note: on MinAtar 26 of 30 critics
+    showed it over the last layer, and none of the 26 then dropped (docs/diagnose.md).
     """
     which = "all" if "spectrum/all/margin" in of else "last_layer"
     margin = of[f"spectrum/{which}/margin"]
@@ -159,14 +196,25 @@ def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) 
 
     def sentence(t: int) -> str:
         return (
-            f"An eigenvalue of K = (J - γJ')Jᵀ over {words} lies in the unstable half-plane (margin {margin[t]:.1e}): "
-            f"{means}."
+            f"An eigenvalue of K = (J - γJ')Jᵀ over {words} lies in the unstable half-plane (margin {margin[t]:.1e}; "
+            f"SEEM is positive): {means}.{_forecast(of, which, t)}"
         )
 
     def evidence(t: int) -> dict[str, Any]:
         return {"margin": margin[t], "of": which}
 
-    return Sign("unstable spectrum", margin < -limit.margin, sentence, evidence, note=which == "last_layer")
+    return Sign("unstable spectrum", margin < -limit.margin, sentence, evidence)
+
+
+def _forecast(of: Columns, which: str, t: int) -> str:
+    """When Q leaves its bounds by these eigenvalues, where the step size is known."""
+    if "step_size" not in of:
+        return ""
+    room = (of["q/largest_return"][t] - of["q/lowest_return"][t]) / max(np.sqrt(of["td/error_online"][t]), 1e-12)
+    updates = updates_until(of[f"spectrum/{which}/smallest_real_part"][t], of["step_size"][t], SPECTRUM_ROWS, room)
+    if not np.isfinite(updates):
+        return ""
+    return f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
 
 
 def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
@@ -183,6 +231,7 @@ def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> 
 
 # By name, each with the column it needs.
 CHECKS: dict[str, tuple[Callable[[NDArray[np.int64], Columns, Thresholds], Sign], str]] = {
+    "fall in returns": (fall_in_returns, RETURNS),
     "divergence": (divergence, "q/outside"),
     "co-adaptation": (co_adaptation, "features/dot_product"),
     "growing dot products": (growing_products, "features/dot_product"),
@@ -200,7 +249,10 @@ def signs(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> list[Sign
 
 def not_looked_at(of: Collection[str]) -> list[str]:
     """The names of the checks whose columns were not measured."""
-    return [name for name, (_, needed) in CHECKS.items() if needed not in of]
+    missing = [name for name, (_, needed) in CHECKS.items() if needed not in of]
+    if "spectrum/last_layer/margin" in of and "spectrum/all/margin" not in of:
+        missing.append("the spectrum over all parameters")
+    return missing
 
 
 def unhealthy_at(found: Sequence[Sign]) -> NDArray[np.bool_]:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import Transitions
-from dr3.diagnostics.checks import Columns, Thresholds, not_looked_at, signs, unhealthy_at
+from dr3.diagnostics.checks import (
+    ABOUT_BOOTSTRAPPING,
+    RETURNS,
+    Columns,
+    Thresholds,
+    not_looked_at,
+    signs,
+    unhealthy_at,
+)
 from dr3.diagnostics.measure import Measurements, measure
 from dr3.files import for_json
 from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
 from dr3.runs import Runs
+from dr3.runs.outcomes import RETURN
 
 
 @dataclass(frozen=True)
@@ -27,9 +39,10 @@ class Verdict:
     sentence: str
     evidence: dict[str, Any]
     advice: str  # what to try next
+    shown: str = ""  # how often the sign was right before, where that was measured
 
     def __str__(self) -> str:
-        return f"{self.sentence} Since step {self.since:,}."
+        return " ".join(filter(None, [f"{self.sentence} Since step {self.since:,}.", self.shown]))
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class MemberHealth:
 
     def __str__(self) -> str:
         lines = [str(verdict) for verdict in self.verdicts] or [
-            "Healthy: none of the signs shows, which is no promise of a good policy."
+            "Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
         ]
         advice = {verdict.advice: None for verdict in self.verdicts}  # each once, in order
         notes = [f"Note, no sign of ill health by itself: {note}" for note in self.notes]
@@ -110,6 +123,12 @@ def health(
 
     A verdict is about the last checkpoint. For `data` and `held_out` see `measure`; without held-out episodes nothing
     is said about the held-out error.
+
+    Args:
+        runs: The run.
+        data: What it was trained on; None loads it from where it was.
+        held_out: Data that it was not trained on, for the TD error there.
+        thresholds: From where on a number counts as a finding.
     """
     return judge_runs(runs, measure(runs, data, held_out=held_out), thresholds)
 
@@ -117,19 +136,50 @@ def health(
 def judge_runs(runs: Runs, measured: Measurements, thresholds: Thresholds | None = None) -> Health:
     """The verdicts on every member of a run, from what was measured of it."""
     members = [
-        (label_of(runs, number), member.regularizer, runs.status["diverged"].get(str(number)))
+        Judged(
+            label_of(runs, number),
+            member.regularizer,
+            runs.status["diverged"].get(str(number)),
+            bootstraps(member.method),
+        )
         for number, member in enumerate(runs.members)
     ]
-    return judge(measured, members, thresholds or Thresholds())
+    return judge(_with_returns(runs, measured), members, thresholds or Thresholds())
 
 
-def judge(
-    measured: Measurements, members: Sequence[tuple[str, Regularizer | None, int | None]], thresholds: Thresholds
-) -> Health:
-    """The verdicts on each member, given as its label, its regularizer, and the step at which it was frozen, if any."""
+def _with_returns(runs: Runs, measured: Measurements) -> Measurements:
+    """With what the run itself knows: what its policies earned when it tried them, and the size of its steps."""
+    known = {"step_size": np.array([[getattr(m.method, "learning_rate", np.nan)] for m in runs.members])}
+    known["step_size"] = np.broadcast_to(known["step_size"], (len(runs), len(measured.steps)))
+    if RETURN in runs.evaluations:
+        place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
+        tried = runs.evaluations[RETURN]
+        unknown = np.full(len(runs), np.nan)
+        columns = [tried[:, place[int(s)]] if int(s) in place else unknown for s in measured.steps]
+        known[RETURNS] = np.stack(columns, axis=1)
+    return replace(measured, columns=measured.columns | known)
+
+
+def bootstraps(method: Any) -> bool:
+    """Whether what a method learns to do rests on bootstrapped values: regression and cloning do not."""
+    return method.synchronise_every is not None and "bc" not in method.name.split("-")
+
+
+class Judged(NamedTuple):
+    """What the verdicts on a member depend on beside its measurements."""
+
+    label: str
+    regularizer: Regularizer | None = None
+    frozen: int | None = None  # the step at which training had to stop, if any
+    bootstraps: bool = True
+
+
+def judge(measured: Measurements, members: Sequence[Judged], thresholds: Thresholds) -> Health:
+    """The verdicts on each member."""
     judged = []
-    for number, (label, regularizer, frozen) in enumerate(members):
-        member = judge_member(label, measured.steps, measured.of(number), thresholds, regularizer)
+    for number, one in enumerate(members):
+        label, regularizer, frozen, _ = one
+        member = judge_member(label, measured.steps, measured.of(number), thresholds, regularizer, one.bootstraps)
         if frozen is not None:
             # What was saved from then on are the weights whose loss was not finite.
             advice = _advice("divergence", measured.steps, member.unhealthy | (measured.steps >= frozen), regularizer)
@@ -140,18 +190,24 @@ def judge(
 
 
 def judge_member(
-    label: str, steps: NDArray[np.int64], of: Columns, thresholds: Thresholds, regularizer: Regularizer | None = None
+    label: str,
+    steps: NDArray[np.int64],
+    of: Columns,
+    thresholds: Thresholds,
+    regularizer: Regularizer | None = None,
+    bootstraps: bool = True,
 ) -> MemberHealth:
     """The signs that show at the last checkpoint, and at which checkpoints any showed."""
-    found = signs(steps, of, thresholds)
+    found = [sign for sign in signs(steps, of, thresholds) if bootstraps or sign.name not in ABOUT_BOOTSTRAPPING]
     judged = MemberHealth(label, [], [], unhealthy_at(found))
     last = len(steps) - 1
     for sign in found:
         if sign.holds[last]:
             absent = np.flatnonzero(~sign.holds)
             start = int(absent[-1]) + 1 if len(absent) else 0
-            advice = "" if sign.note else _advice(sign.name, steps, judged.unhealthy, regularizer)
-            verdict = Verdict(sign.name, int(steps[start]), sign.sentence(last), sign.evidence(last), advice)
+            advice = "" if sign.note else _advice(sign.name, steps, judged.unhealthy, regularizer, bootstraps)
+            told = sign.sentence(last), sign.evidence(last)
+            verdict = Verdict(sign.name, int(steps[start]), *told, advice, "" if sign.note else precision_of(sign.name))
             (judged.notes if sign.note else judged.verdicts).append(verdict)
     return judged
 
@@ -162,14 +218,38 @@ def label_of(runs: Runs, number: int) -> str:
     return ", ".join([runs.members[number].method.name, *words])
 
 
-def _advice(name: str, steps: NDArray[np.int64], unhealthy: NDArray[np.bool_], regularizer: Regularizer | None) -> str:
+@cache
+def _calibration() -> dict[str, Any]:
+    text = resources.files("dr3.diagnostics").joinpath("calibration.json").read_text("utf-8")
+    return json.loads(text)
+
+
+def precision_of(name: str) -> str:
+    """How often a sign was followed by a fall in returns in the runs that it was measured on."""
+    record = _calibration()
+    if (found := record["signs"].get(name)) is None:
+        return ""
+    base = record["no sign"]
+    return (
+        f"(Of {found['of']} critics with this sign in {record['runs']}, {found['fell']} then lost a tenth of their "
+        f"return or more; of checkpoints without one {base['fell'] / base['of']:.0%}.)"
+    )
+
+
+def _advice(
+    name: str,
+    steps: NDArray[np.int64],
+    unhealthy: NDArray[np.bool_],
+    regularizer: Regularizer | None,
+    bootstraps: bool = True,
+) -> str:
     healthy = steps[~unhealthy & (steps > 0)]
     earlier = f"use the checkpoint of step {healthy[-1]:,}, the last without a sign" if len(healthy) else None
-    return f"Try: {'; or '.join(filter(None, (_remedy(name, regularizer), earlier)))}."
+    return f"Try: {'; or '.join(filter(None, (_remedy(name, regularizer, bootstraps), earlier)))}."
 
 
-def _remedy(name: str, regularizer: Regularizer | None) -> str:
-    if name == "dead features":
+def _remedy(name: str, regularizer: Regularizer | None, bootstraps: bool) -> str:
+    if not bootstraps:
         return "a smaller learning rate"
     if isinstance(regularizer, DR3):
         now = regularizer.coefficient

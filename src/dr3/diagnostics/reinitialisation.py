@@ -15,6 +15,7 @@ import equinox as eqx
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.envs import known_world
 from dr3.errors import UserError
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
@@ -52,7 +53,7 @@ def reinitialise(
 ) -> LayerTest:
     """Put each layer of each checkpoint in turn back to its initial value (`randomise`: a fresh draw), and try it.
 
-    `env` is where policies are tried, by default where the run tried them.
+    `env` is where policies are evaluated, by default where the run evaluated them.
     """
     evaluator = _evaluator(runs, env, episodes)
     steps = list(steps) if steps is not None else [step for step in runs.checkpoints if step > 0]
@@ -100,8 +101,10 @@ def _return(runs: Runs, number: int, critic: Any, evaluator: Evaluator, step: in
 def _evaluator(runs: Runs, env: Any, episodes: int) -> Evaluator:
     if env is not None:
         return evaluator_for(env, episodes=episodes)
-    stored = runs.config["evaluation"] or {}
+    stored = runs.config.evaluation or {}
     name = stored.get("world") or stored.get("env")
     if name is None:
-        raise UserError(f"{runs.path} does not say where its policies can be tried; name a world (--env).")
-    return evaluator_for(name, episodes=stored.get("episodes", episodes))
+        raise UserError(f"{runs.path} does not say where its policies can be evaluated; name a world (--env).")
+    if not isinstance(name, str):
+        raise UserError(f"{runs.folder.config} is damaged: the world of its evaluation is {name!r}, which is no name.")
+    return evaluator_for(known_world(name), episodes=stored.get("episodes", episodes))

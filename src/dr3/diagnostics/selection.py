@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dr3.data.transitions import Transitions
+from dr3.diagnostics.candidates import candidates_of, policies_of
 from dr3.diagnostics.checks import Thresholds, co_adaptation, signs, unhealthy_at
-from dr3.diagnostics.fqe import FQE, fqe_values
 from dr3.diagnostics.health import label_of
-from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, measure, training_data
+from dr3.diagnostics.measure import (
+    HELD_OUT_ERROR,
+    ONLINE_ERROR,
+    Measurements,
+    judged_rewards,
+    measure,
+    training_data,
+)
 from dr3.errors import UserError, did_you_mean
 from dr3.files import for_json, write_json
+from dr3.ope import FQE
+from dr3.ope.acting import Acting
 from dr3.runs import Runs
 
 Floats = NDArray[np.float64]
@@ -23,7 +33,8 @@ Floats = NDArray[np.float64]
 PROTOCOLS = {
     "last": "the last checkpoint",
     "step:N": "the checkpoint of step N",
-    "td-error": "the smallest TD error on held-out episodes, or on the training data where none were held out",
+    "td-error": "the smallest TD error, the critic being its own target network, on held-out episodes, "
+    "or on the training data where none were held out",
     "fqe": "the largest value of its greedy policy by fitted Q evaluation on the training data",
     "coadaptation": "the last checkpoint before feature dot products passed twice their smallest value "
     "since Q was at its present size, or Proposition 3.2's ratio",
@@ -52,9 +63,16 @@ class Selection:
     steps: NDArray[np.int64]  # (T,) the checkpoints there were to choose from
     choices: list[Choice]
 
+    @property
+    def only(self) -> int | None:
+        """The number of the one member that there is; None where there are several to choose from."""
+        return 0 if len(self.choices) == 1 and self.choices[0].step is not None else None
+
     def to_json(self) -> dict[str, Any]:
         return {
             "rule": self.rule,
+            "member": self.only,
+            "step": None if self.only is None else self.choices[self.only].step,
             "protocol": self.protocol,
             "simulator": False,
             "steps": self.steps.tolist(),
@@ -67,8 +85,16 @@ class Selection:
 def fqe_of_runs(runs: Runs, steps: Sequence[int], data: Transitions | None) -> Floats:
     """What fitted Q evaluation finds that every member's policy is worth at some checkpoints: (members, T)."""
     table = training_data(runs, data)
-    critics = [runs.critics(step) for step in steps]
-    return np.stack([fqe_values([of[n] for of in critics], m.method, table, FQE()) for n, m in enumerate(runs.members)])
+    method = runs.members[0].method
+    candidates = candidates_of([runs], steps)
+    policies, _ = policies_of(candidates, table)
+    values = np.full((len(runs), len(steps)), np.nan)
+    if policies:
+        fit = FQE()(Acting.of(policies, table), judged_rewards(method, table), method.discount)
+        found = dict(zip(policies, fit.values, strict=True))
+        for one in candidates:
+            values[one.member, list(steps).index(one.step)] = found.get(one.name, np.nan)
+    return values
 
 
 def select(
@@ -83,6 +109,13 @@ def select(
 
     The initial weights are no candidate, nor is a critic that is not finite. Nothing here acts in a world or reads an
     evaluation. `evaluating` is called as `fqe_of_runs` is, and may recall what was found before.
+
+    Args:
+        runs: The run.
+        rule: One of `PROTOCOLS`, or step:N.
+        data: What it was trained on; None loads it from where it was.
+        held_out: Data that it was not trained on, for the TD error there.
+        evaluating: Values policies, as `fqe_of_runs` does, and may recall what was found before.
     """
     steps = steps_for(runs, [rule])
     measured = None
@@ -134,14 +167,14 @@ def choose(rule: str, scores: Floats) -> int | None:
 
     Most rules can take any checkpoint with a finite score; those that name the ones they may take score them above 0.
     """
-    able = np.isfinite(scores) & ((scores > 0) | (rule in _TAKE_ANY))
+    able = np.isfinite(scores) & ((scores > 0) | (rule in HAVE_SCORES))
     return int(np.flatnonzero(able & (scores == scores[able].max()))[-1]) if able.any() else None
 
 
 def protocol_of(rule: str) -> str:
     """The rule in words, or one sentence that lists the rules there are."""
     name, _, number = rule.partition(":")
-    if name == "step" and number.isdigit():
+    if name == "step" and re.fullmatch("[0-9]{1,12}", number):
         return PROTOCOLS["step:N"].replace("N", f"{int(number):,}")
     if rule not in PROTOCOLS or rule == "step:N":
         raise UserError(f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}{did_you_mean(rule, PROTOCOLS)}")
@@ -169,7 +202,7 @@ def _scores(runs: Runs, rule: str, steps: Sequence[int], measured: Measurements 
 
 
 def _td_error(measured: Measurements) -> Floats:
-    return -measured.columns.get(HELD_OUT_ERROR, measured.columns["td/error"])
+    return -measured.columns.get(HELD_OUT_ERROR, measured.columns[ONLINE_ERROR])
 
 
 def _before_co_adaptation(measured: Measurements) -> Floats:
@@ -205,4 +238,4 @@ _MEASURED: dict[str, Callable[[Measurements], Floats]] = {
     "srank": lambda measured: measured.columns["rank/srank"],
 }
 
-_TAKE_ANY = ("td-error", "fqe", "q", "srank")
+HAVE_SCORES = ("td-error", "fqe", "q", "srank")  # any checkpoint may be taken, the one with the largest

@@ -27,13 +27,13 @@ LEARNED = 0.01  # below this share of the range of returns seen in a world, ther
 
 
 @dataclass(frozen=True)
-class Trial:
+class RuleTrial:
     """One member: what each rule thought of its checkpoints, and what they were really worth."""
 
     member: str  # with its run folder
     task: str
     algorithm: str
-    steps: NDArray[np.int64]  # (T,) those that were tried, without the initial weights
+    steps: NDArray[np.int64]  # (T,) those that were evaluated, without the initial weights
     returns: Floats  # (T,)
     scores: dict[str, Floats]  # {rule: (T,)}
     unhealthy: NDArray[np.bool_]  # (T,)
@@ -68,13 +68,13 @@ def trials(
     gradients: bool = True,
     measuring: Callable[..., Measurements] = measure,
     evaluating: Callable[..., Floats] = fqe_of_runs,
-) -> list[Trial]:
+) -> list[RuleTrial]:
     """Every member of an evaluated run. Without `gradients` the spectrum is the last layer's.
 
     `measuring` is called as `measure` is, `evaluating` as `fqe_of_runs`; both may recall what was found before.
     """
     if RETURN not in runs.evaluations:
-        raise UserError(f"{runs.path} was never tried in a world: without true returns no rule can be measured.")
+        raise UserError(f"{runs.path} was never evaluated in a world: without true returns no rule can be measured.")
     steps = steps_for(runs, rules)
     errors = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
     measured = measuring(runs, data, steps=steps, gradients=gradients)
@@ -86,9 +86,9 @@ def trials(
         found = signs(measured.steps, measured.of(number), Thresholds())
         tried = np.isfinite(returns[number])
         made.append(
-            Trial(
+            RuleTrial(
                 member=f"{runs.path}, {label_of(runs, number)}",
-                task=runs.config["data"]["world"] or runs.config["data"]["name"],
+                task=runs.config.data.world or runs.config.data.name,
                 algorithm=member.algorithm,
                 steps=measured.steps[tried],
                 returns=returns[number, tried],
@@ -103,23 +103,23 @@ def trials(
 
 
 def _returns(runs: Runs, steps: Sequence[int]) -> Floats:
-    """(members, T), NaN where a checkpoint was not tried; those of a member that has diverged no longer are."""
+    """(members, T), NaN where a checkpoint was not evaluated; those of a member that has diverged no longer are."""
     place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
     unknown = np.full(len(runs), np.nan)
     seen = runs.evaluations[RETURN]
     return np.stack([seen[:, place[step]] if step in place else unknown for step in steps], axis=1)
 
 
-def comparable(of: Sequence[Trial]) -> tuple[list[Trial], list[str]]:
-    """The trials by which rules can be told apart, and a sentence on each thing that was left out."""
+def comparable(of: Sequence[RuleTrial]) -> tuple[list[RuleTrial], list[str]]:
+    """The trials by which rules can be compared, and a sentence on each thing that was left out."""
     tried = [trial for trial in of if len(trial.steps)]
     flat = {task: seen for task, seen in ranges(tried).items() if seen.span == 0}
-    told = [_untried(trial) for trial in of if trial.untried]
-    told += [f"{task}: left out; every checkpoint earned {seen.low:g} there." for task, seen in flat.items()]
-    return [trial for trial in tried if trial.task not in flat], told
+    left_out = [_untried(trial) for trial in of if trial.untried]
+    left_out += [f"{task}: left out; every checkpoint earned {seen.low:g} there." for task, seen in flat.items()]
+    return [trial for trial in tried if trial.task not in flat], left_out
 
 
-def _untried(trial: Trial) -> str:
+def _untried(trial: RuleTrial) -> str:
     tried, everything = len(trial.steps), len(trial.steps) + trial.untried
     others = trial.untried - trial.diverged
     if not others:
@@ -145,7 +145,7 @@ class Outcomes:
         return self.dropped / self.counted if self.counted else float("nan")
 
 
-def outcomes(of: Sequence[Trial]) -> dict[str, Outcomes]:
+def outcomes(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
     """After the first checkpoint of a member that showed a sign, any or each by name; and after all that showed none.
 
     The last is what would have happened anyway: a sign is worth something only where its share is larger. What is only
@@ -168,7 +168,7 @@ def _first(shown: NDArray[np.bool_]) -> list[int]:
     return [int(np.argmax(shown))] if shown.any() else []
 
 
-def _fell(trial: Trial, t: int, seen: Range) -> bool | None:
+def _fell(trial: RuleTrial, t: int, seen: Range) -> bool | None:
     """Whether returns dropped after checkpoint number t; None where nothing came after it, or was there to lose."""
     worth = trial.returns[max(0, t + 1 - LOOK_BACK) : t + 1].mean() - seen.low
     later = trial.returns[t + 1 :] - seen.low
@@ -182,13 +182,13 @@ class Range(NamedTuple):
     span: float
 
 
-def ranges(of: Sequence[Trial]) -> dict[str, Range]:
+def ranges(of: Sequence[RuleTrial]) -> dict[str, Range]:
     """Of each world: what returns are counted from and in. They may be negative, and a share of one means nothing."""
     worlds = {task: np.concatenate([t.returns for t in of if t.task == task]) for task in sorted({t.task for t in of})}
     return {task: Range(float(returns.min()), float(np.ptp(returns))) for task, returns in worlds.items()}
 
 
-def as_matrix(of: Sequence[Trial], number: Callable[[Trial], float]) -> Floats:
+def as_matrix(of: Sequence[RuleTrial], number: Callable[[RuleTrial], float]) -> Floats:
     """A number of every member as the statistics take it: (runs, tasks), NaN where a task has fewer runs."""
     tasks = sorted({trial.task for trial in of})
     columns = [[number(trial) for trial in of if trial.task == task] for task in tasks]
@@ -198,7 +198,7 @@ def as_matrix(of: Sequence[Trial], number: Callable[[Trial], float]) -> Floats:
     return matrix
 
 
-def to_json(trial: Trial) -> dict[str, Any]:
+def to_json(trial: RuleTrial) -> dict[str, Any]:
     """The raw numbers behind every table."""
     return {
         "member": trial.member,

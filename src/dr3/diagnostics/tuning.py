@@ -17,7 +17,7 @@ from dr3.runs import Runs
 
 
 @dataclass(frozen=True)
-class Trial:
+class CoefficientTrial:
     """One coefficient, with all seeds that it was tried with."""
 
     coefficient: float
@@ -33,7 +33,7 @@ class Trial:
 class Tuning:
     """Every coefficient by size, what became of its Q-values, and the smallest under which they did not diverge."""
 
-    trials: list[Trial]
+    trials: list[CoefficientTrial]
     measurements: Measurements
 
     @property
@@ -41,7 +41,7 @@ class Tuning:
         """The smallest coefficient with which no seed's Q-values diverged; None where there is none."""
         return next((trial.coefficient for trial in self.trials if not trial.diverged), None)
 
-    def curve(self, name: str, trial: Trial) -> NDArray[np.float64]:
+    def curve(self, name: str, trial: CoefficientTrial) -> NDArray[np.float64]:
         """One instrument over the checkpoints, for the seeds of a trial: (seeds, T)."""
         return self.measurements.columns[name][list(trial.members)]
 
@@ -72,6 +72,11 @@ def tuning_of(runs: Runs, data: Transitions | None = None, *, thresholds: Thresh
     Q-values count as diverged as they do for the doctor (`checks.divergence`): at the last checkpoint more than 5 % of
     them lie beyond any return that the data's rewards allow, above or below, each with 5 % of slack; or training had to
     stop because something was no longer finite. Values that left and came back have not diverged *eventually*.
+
+    Args:
+        runs: The run.
+        data: What it was trained on; None loads it from where it was.
+        thresholds: From where on a number counts as a finding.
     """
     measured = measure(runs, data, gradients=False)
     frozen = runs.status["diverged"]
@@ -87,5 +92,7 @@ def tuning_of(runs: Runs, data: Transitions | None = None, *, thresholds: Thresh
         sign = divergence(measured.steps, measured.of(number), thresholds or Thresholds())
         return sign.sentence(len(measured.steps) - 1) if sign.holds[-1] else None
 
-    trials = [Trial(c0, tuple(group), tuple(verdict(n) for n in group)) for c0, group in sorted(groups.items())]
+    trials = [
+        CoefficientTrial(c0, tuple(group), tuple(verdict(n) for n in group)) for c0, group in sorted(groups.items())
+    ]
     return Tuning(trials, measured)

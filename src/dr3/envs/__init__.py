@@ -5,11 +5,12 @@ from dr3.envs.compiled import CompiledWorld, Step
 from dr3.envs.emulated import EmulatedWorld, Games, Moves
 from dr3.envs.gridworld import GRIDWORLDS, Gridworld, gridworld, is_gridworld, spelled_gridworld
 from dr3.envs.gridworld_policies import BEHAVIORS, behavior_policy, mixed_policy, optimal_policy
+from dr3.envs.known import known_world
 from dr3.envs.mazes import MAZES, Maze
 from dr3.envs.minatar import MINATAR, MinAtar, minatar
 from dr3.envs.observing import flatten
 from dr3.envs.tabular import expected_return, greedy_policy, optimal_values, policy_values
-from dr3.envs.tasks import TASKS, Task, find_task, normalised_score
+from dr3.envs.tasks import TASKS, RobotTask, find_task, normalised_score
 from dr3.envs.worlds import WORLDS, make_world
 
 __all__ = [
@@ -28,8 +29,8 @@ __all__ = [
     "Maze",
     "MinAtar",
     "Moves",
+    "RobotTask",
     "Step",
-    "Task",
     "atari",
     "behavior_policy",
     "expected_return",
@@ -38,6 +39,7 @@ __all__ = [
     "greedy_policy",
     "gridworld",
     "is_gridworld",
+    "known_world",
     "make_world",
     "minatar",
     "mixed_policy",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dr3.cores import available_cores
 from dr3.envs.emulated import Moves
-from dr3.errors import UserError, did_you_mean
+from dr3.errors import UserError, nearest
 
 # The paper's 17 games, each with the size of its minimal action set.
 ATARI: dict[str, int] = {
@@ -93,13 +93,18 @@ class AtariGames:
 
 
 def atari(name: str) -> Atari:
-    """A game by its name, as in `ATARI`; the emulator's other games have names of the same kind (`atari/Alien`)."""
+    """A game by its name, as in `ATARI`; the emulator's other games have names of the same kind (`atari/Alien`).
+
+    Args:
+        name: The name.
+    """
     try:
         from ale_py import ALEInterface, LoggerMode, roms
     except ImportError:
         raise UserError(f"{name} needs the Arcade Learning Environment: pip install 'dr3[atari]'.") from None
     if not re.fullmatch(r"atari/[A-Z][A-Za-z0-9]*", name) or _rom(name) not in roms.get_all_rom_ids():
-        raise UserError(f"There is no game {name!r}; the paper's are {', '.join(ATARI)}{did_you_mean(name, ATARI)}")
+        near = ", ".join(nearest(name, ATARI, most=5))
+        raise UserError(f"There is no game {name!r}; {f'the nearest are {near}' if near else 'one is atari/Pong'}.")
     if name not in ATARI:
         ALEInterface.setLoggerMode(LoggerMode.Error)
         emulator = ALEInterface()

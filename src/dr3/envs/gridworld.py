@@ -18,6 +18,7 @@ STATES, ACTIONS = SIZE * SIZE, len(MOVES)
 HORIZON = 50
 ACTION_NOISE = 0.05
 OBSERVATION_SIZE = 16
+MOST_NUMBERS = 65_536  # of an observation
 SMOOTHING_SWEEPS = 10
 
 # name: (observations are smoothed, reward is sparse). Only grid16randomobs is public under its name; the others are the
@@ -70,14 +71,17 @@ def gridworld(
 ) -> Gridworld:
     """Build one of `GRIDWORLDS`.
 
-    `dim_obs`: numbers in an observation. `lava`: the fraction of the empty cells that hold lava, which is never left
-    again and costs 1 at every step. `matrix_only_noise`: sampled steps are deterministic and only the transition
-    matrix carries the action noise, as in the original code; by default both carry it.
+    Args:
+        name: The name.
+        dim_obs: How many numbers an observation has.
+        lava: The share of the empty cells that hold lava, which is never left again and costs 1 at every step.
+        matrix_only_noise: Only the transition matrix carries the action noise and sampled steps are deterministic, as
+            in the original code; by default both carry it.
     """
     if name not in _WORLDS:
         raise UserError(f"There is no gridworld named {name!r}; choose one of {', '.join(GRIDWORLDS)}.")
-    if dim_obs < 1:
-        raise UserError(f"The size of an observation (dim_obs) must be at least 1, not {dim_obs}.")
+    if not 1 <= dim_obs <= MOST_NUMBERS:
+        raise UserError(f"The size of an observation (dim_obs) must be from 1 to {MOST_NUMBERS}, not {dim_obs}.")
     smooth, sparse = _WORLDS[name]
     options = {"dim_obs": int(dim_obs), "lava": float(lava), "matrix_only_noise": bool(matrix_only_noise)}
     tiles = random_layout(lava=float(lava))
@@ -98,12 +102,20 @@ def gridworld(
 
 
 def is_gridworld(word: str) -> bool:
-    """Whether it names one of `GRIDWORLDS`, with or without options."""
+    """Whether it names one of `GRIDWORLDS`, with or without options.
+
+    Args:
+        word: A name, with or without options.
+    """
     return split(word)[0] in _WORLDS
 
 
 def spelled_gridworld(word: str) -> Gridworld:
-    """The world behind `grid16smoothobs:lava=0.1`; options as in `gridworld`."""
+    """The world behind `grid16smoothobs:lava=0.1`; options as in `gridworld`.
+
+    Args:
+        word: A name, with or without options.
+    """
     name, _ = split(word)
 
     def build(dim_obs: int = OBSERVATION_SIZE, lava: float = 0.0, matrix_only_noise: bool = False) -> Gridworld:

@@ -13,7 +13,13 @@ OPTIMAL_SHARE = 0.7
 
 
 def behavior_policy(world: Gridworld, behavior: str, *, discount: float = 0.95) -> Floats:
-    """One of `BEHAVIORS`; optimal is with respect to `discount` and the noisy transition matrix."""
+    """One of `BEHAVIORS`; optimal is with respect to `discount` and the noisy transition matrix.
+
+    Args:
+        world: The gridworld.
+        behavior: One of `BEHAVIORS`.
+        discount: γ.
+    """
     if behavior == "mixed":
         return mixed_policy(world, discount)
     if behavior == "random":
@@ -24,7 +30,12 @@ def behavior_policy(world: Gridworld, behavior: str, *, discount: float = 0.95) 
 
 
 def optimal_policy(world: Gridworld, discount: float = 0.95) -> Floats:
-    """The greedy policy of Q*; a cell with several best actions takes the first of them."""
+    """The greedy policy of Q*; a cell with several best actions takes the first of them.
+
+    Args:
+        world: The gridworld.
+        discount: γ.
+    """
     return greedy_policy(optimal_values(world.transitions, world.rewards, discount))
 
 
@@ -32,6 +43,10 @@ def mixed_policy(world: Gridworld, discount: float = 0.95) -> Floats:
     """The behaviour of appendix A.6: the optimal action with probability 0.7, the other four share 0.3 evenly.
 
     Where several actions are optimal only the first one counts as such, so the "suboptimal" share can be as good.
+
+    Args:
+        world: The gridworld.
+        discount: γ.
     """
     optimal = optimal_policy(world, discount)
     return np.where(optimal == 1, OPTIMAL_SHARE, (1 - OPTIMAL_SHARE) / (optimal.shape[1] - 1))

@@ -50,7 +50,11 @@ class MinAtar:
 
 
 def minatar(name: str) -> MinAtar:
-    """The game with a name of `MINATAR`, or a sentence that says which there are or what to install."""
+    """The game with a name of `MINATAR`, or a sentence that says which there are or what to install.
+
+    Args:
+        name: The name.
+    """
     if name not in MINATAR:
         raise UserError(f"There is no game {name!r}; there are {', '.join(MINATAR)}{did_you_mean(name, MINATAR)}")
     _game(name)

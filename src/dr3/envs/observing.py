@@ -14,6 +14,10 @@ def flatten(observation: Any, *, rows: int | None = None) -> NDArray[Any]:
 
     A part is unrolled (C order); what is no mapping or tuple stays as it is, images too. With `rows`, every part is a
     column of so many observations, and so is the result. (This is Gymnasium's own order: its Dict spaces sort keys.)
+
+    Args:
+        observation: An array, or a mapping or tuple of such, at any depth.
+        rows: How many observations each part holds; None where it is one.
     """
     if not isinstance(observation, Mapping | tuple):
         return np.asarray(observation)

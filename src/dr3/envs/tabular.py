@@ -17,7 +17,14 @@ TIE = 1e-9  # values closer than this are equal: a linear solve tells exact ties
 
 
 def policy_values(P: Floats, r: NDArray[np.floating], policy: NDArray[np.floating], discount: float) -> Floats:
-    """Q^π (S, A), the solution of Q = r + γ P V with V(s) = Σ_a π(a|s) Q(s, a); `policy` is (S, A) probabilities."""
+    """Q^π (S, A), the solution of Q = r + γ P V with V(s) = Σ_a π(a|s) Q(s, a); `policy` is (S, A) probabilities.
+
+    Args:
+        P: Transition probabilities, (S, A, S).
+        r: Rewards, (S,) or (S, A).
+        policy: Probabilities of actions, (S, A).
+        discount: γ.
+    """
     _check_discount(discount)
     rewards = _per_action(P, r)
     under_policy = np.einsum("sa,sat->st", policy, P)
@@ -30,6 +37,11 @@ def optimal_values(P: Floats, r: NDArray[np.floating], discount: float) -> Float
 
     An action is changed only where another is better by more than `TIE`; without that, rounding between equally good
     actions could keep it going round for ever.
+
+    Args:
+        P: Transition probabilities, (S, A, S).
+        r: Rewards, (S,) or (S, A).
+        discount: γ.
     """
     states = np.arange(len(P))
     actions = np.zeros(len(P), np.int64)
@@ -42,7 +54,11 @@ def optimal_values(P: Floats, r: NDArray[np.floating], discount: float) -> Float
 
 
 def greedy_policy(values: NDArray[np.floating]) -> Floats:
-    """All probability on the best action, the first one on ties: (S, A)."""
+    """All probability on the best action, the first one on ties: (S, A).
+
+    Args:
+        values: Q(s, a), (S, A).
+    """
     best = values >= values.max(axis=1, keepdims=True) - TIE
     return np.eye(values.shape[1])[best.argmax(axis=1)]
 
@@ -59,6 +75,14 @@ def expected_return(
     """The expected return of `horizon` steps from the state `start`: Σ_t γ^t Σ_s p_t(s) r(s), p_t propagated exactly.
 
     Without a discount it is the mean of infinitely many evaluation episodes.
+
+    Args:
+        P: Transition probabilities, (S, A, S).
+        r: Rewards, (S,) or (S, A).
+        policy: Probabilities of actions, (S, A).
+        start: The first state.
+        horizon: How many steps.
+        discount: γ.
     """
     under_policy = np.einsum("sa,sat->st", policy, P)
     rewards = (policy * _per_action(P, r)).sum(axis=1)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import warnings
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +20,12 @@ from dr3.envs.minatar import MINATAR
 from dr3.envs.observing import flatten, limits
 from dr3.envs.screen import draw_without_screen
 from dr3.envs.tasks import TASKS, find_task
-from dr3.errors import UserError, did_you_mean
+from dr3.errors import UserError, nearest
+from dr3.registry import Registry
 
 if TYPE_CHECKING:
     import gymnasium
 
-POINT_MAZES = tuple(f"pointmaze/{maze}" for maze in MAZES)
-# Besides these, whatever Gymnasium can make.
-WORLDS = (*(task.world for task in TASKS.values()), "Ant-v5", *POINT_MAZES)
 _ROBOTICS = ("antmaze/", "pointmaze/", "kitchen/", "AntMaze_", "PointMaze_", "FrankaKitchen-")
 
 
@@ -36,35 +35,49 @@ def make_world(name: str, *, render_mode: str | None = None) -> gymnasium.Env:
 
     Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as. With
     render_mode="rgb_array" it can be drawn, as an array, also where there is no screen.
+
+    Args:
+        name: Its name.
+        render_mode: "rgb_array" to draw it, or None.
     """
     if render_mode is not None:
         draw_without_screen()
-    gymnasium = _import("gymnasium", name, "envs")
-    if name.startswith(_ROBOTICS):
-        with contextlib.redirect_stderr(io.StringIO()):  # it greets whoever imports it with news about other worlds
-            gymnasium.register_envs(_import("gymnasium_robotics", name, "robotics"))
+    _import("gymnasium", name, "envs")
+    register_robots(name)
     with warnings.catch_warnings():
         # That a newer version of a world exists is no news: the one that is named is the one the data came from.
         warnings.simplefilter("ignore")
-        return _flat(_make(gymnasium, name, render_mode))
+        if is_gridworld(name):
+            return _flat(_gridworld(name, render_mode))
+        make = WORLDS[name] if name in WORLDS else partial(_of_gymnasium, name)
+        return _flat(make(render_mode=render_mode))
 
 
-def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
-    if is_gridworld(name):
-        return _gridworld(name, render_mode)
-    kind, _, rest = name.partition("/")
-    if name in WORLDS and kind in ("antmaze", "pointmaze"):
-        from dr3.envs.maze_worlds import POINT_LIMITS, maze_world
+def register_robots(name: str) -> None:
+    """Have Gymnasium know the worlds of gymnasium-robotics, if the name is one of theirs."""
+    if name.startswith(_ROBOTICS):
+        with contextlib.redirect_stderr(io.StringIO()):  # it greets whoever imports it with news about other worlds
+            _import("gymnasium", name, "envs").register_envs(_import("gymnasium_robotics", name, "robotics"))
 
-        task = find_task(name)
-        return maze_world(name, POINT_LIMITS[rest] if task is None else task.limit, render_mode)
-    if name in WORLDS and kind == "kitchen":
-        from dr3.envs.kitchen import kitchen_world
 
-        return kitchen_world(rest, TASKS[f"kitchen-{rest}"].limit, render_mode)
-    if name == "ant/d4rl":
-        return _ant_of_d4rl(gymnasium, render_mode)
-    if kind == "drawers":
+def _maze(name: str, *, render_mode: str | None) -> gymnasium.Env:
+    from dr3.envs.maze_worlds import POINT_LIMITS, maze_world
+
+    task = find_task(name)
+    return maze_world(name, POINT_LIMITS[name.partition("/")[2]] if task is None else task.limit, render_mode)
+
+
+def _kitchen(name: str, *, render_mode: str | None) -> gymnasium.Env:
+    from dr3.envs.kitchen import kitchen_world
+
+    kind = name.removeprefix("kitchen/")
+    return kitchen_world(kind, TASKS[f"kitchen-{kind}"].limit, render_mode)
+
+
+def _of_gymnasium(name: str, *, render_mode: str | None) -> gymnasium.Env:
+    import gymnasium
+
+    if name.startswith("drawers/"):
         _import("mujoco", name, "mujoco")
         from dr3.envs.drawers import register_drawers
 
@@ -72,15 +85,24 @@ def _make(gymnasium: Any, name: str, render_mode: str | None) -> gymnasium.Env:
     identity, brace, arguments = name.partition("{")
     try:
         settings = json.loads(brace + arguments) if brace else {}
-        return gymnasium.make(identity, disable_env_checker=True, render_mode=render_mode, **settings)
-    except json.JSONDecodeError:
-        raise UserError(f"What follows the name of the world {identity!r} is no JSON object: {arguments!r}.") from None
+        if not isinstance(settings, dict):
+            raise ValueError("no object")
+        given: dict[str, Any] = {"disable_env_checker": True, "render_mode": render_mode, **settings}
+        return gymnasium.make(identity, **given)
+    except (ValueError, TypeError, KeyError, AssertionError) as error:
+        if not brace:
+            raise
+        raise UserError(
+            f"The world {identity!r} cannot be made with what follows its name, {brace + arguments!r}: that must be a "
+            f"JSON object of its arguments ({type(error).__name__}: {error})."
+        ) from None
     except gymnasium.error.DependencyNotInstalled:
         raise UserError(f"{name} needs MuJoCo: pip install 'dr3[mujoco]'.") from None
     except (gymnasium.error.Error, ModuleNotFoundError) as error:  # the latter where the name holds a colon
-        known = (*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS)
-        ours, near = ", ".join(known), did_you_mean(name, known)
-        raise UserError(f"There is no world {name!r}, neither of {ours} nor in Gymnasium ({error}){near}") from None
+        near = nearest(name, (*GRIDWORLDS, *MINATAR, *ATARI, *WORLDS, *DRAWERS, *gymnasium.registry), most=5)
+        reason = str(error).splitlines()[0].rstrip(".")
+        names = f"the nearest names: {', '.join(near)}" if near else "docs/worlds.md lists those there are"
+        raise UserError(f"There is no world {name!r} ({reason}); {names}.") from None
 
 
 def _gridworld(name: str, render_mode: str | None) -> gymnasium.Env:
@@ -91,8 +113,10 @@ def _gridworld(name: str, render_mode: str | None) -> gymnasium.Env:
     return GridworldEnv(spelled_gridworld(name))
 
 
-def _ant_of_d4rl(gymnasium: Any, render_mode: str | None) -> gymnasium.Env:
+def _ant_of_d4rl(*, render_mode: str | None) -> gymnasium.Env:
     """Ant with the 111 numbers of D4RL's files: the last 84, contact forces, were always zero in their simulator."""
+    import gymnasium
+
     world = gymnasium.make(
         "Ant-v5",
         disable_env_checker=True,
@@ -121,3 +145,14 @@ def _import(module: str, name: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         raise UserError(f"{name} needs {module.replace('_', '-')}: pip install 'dr3[{extra}]'.") from None
+
+
+def _own(name: str) -> Any:
+    family = name.partition("/")[0]
+    makers = {"antmaze": _maze, "pointmaze": _maze, "kitchen": _kitchen}
+    return _ant_of_d4rl if name == "ant/d4rl" else partial(makers.get(family, _of_gymnasium), name)
+
+
+# Besides these, whatever Gymnasium can make.
+_NAMES = (*(task.world for task in TASKS.values()), "Ant-v5", *(f"pointmaze/{maze}" for maze in MAZES))
+WORLDS = Registry("world", {name: _own(name) for name in _NAMES})

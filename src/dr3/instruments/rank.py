@@ -21,17 +21,30 @@ def srank(phi: ArrayLike, *, delta: float = 0.01) -> float:
     """Smallest k whose k largest singular values hold at least 1 - delta of the sum of all (Kumar et al., 2021).
 
     The paper's rank. Singular values are not squared here; `pca_rank` squares them and is a different number.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        delta: The share that may be left out.
     """
     return _of_spectrum(phi, lambda singular: _smallest_that_holds(singular, delta))
 
 
 def pca_rank(phi: ArrayLike, *, delta: float = 0.01) -> float:
-    """Smallest k whose k largest *squared* singular values hold at least 1 - delta of their sum: "99 % of variance"."""
+    """Smallest k whose k largest *squared* singular values hold at least 1 - delta of their sum: "99 % of variance".
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        delta: The share that may be left out.
+    """
     return _of_spectrum(phi, lambda singular: _smallest_that_holds(singular**2, delta))
 
 
 def effective_rank(phi: ArrayLike) -> float:
-    """exp of the entropy of the singular values divided by their sum (Roy and Vetterli, 2007); not a whole number."""
+    """exp of the entropy of the singular values divided by their sum (Roy and Vetterli, 2007); not a whole number.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+    """
 
     def of(singular: NDArray[np.float64]) -> float:
         share = singular[singular > 0] / singular.sum()
@@ -41,7 +54,11 @@ def effective_rank(phi: ArrayLike) -> float:
 
 
 def stable_rank(phi: ArrayLike) -> float:
-    """‖Φ‖_F² / ‖Φ‖_2²: the sum of the squared singular values over the largest of them; not a whole number."""
+    """‖Φ‖_F² / ‖Φ‖_2²: the sum of the squared singular values over the largest of them; not a whole number.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+    """
     return _of_spectrum(phi, lambda singular: float((singular**2).sum() / singular[0] ** 2))
 
 
@@ -49,6 +66,10 @@ def threshold_rank(phi: ArrayLike, *, threshold: float = 0.01) -> float:
     """How many singular values of Φ / √n exceed `threshold` (the feature rank of Lyle et al., 2022).
 
     The threshold is absolute: unlike all others here, this rank grows when the features are scaled up.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        threshold: The bar.
     """
     return _of_spectrum(phi, lambda singular: int((singular / math.sqrt(len(np.asarray(phi))) > threshold).sum()))
 
@@ -57,6 +78,10 @@ def numerical_rank(phi: ArrayLike, *, epsilon: float = FLOAT32) -> float:
     """How many singular values exceed max(n, d) · epsilon times the largest: what rounding leaves of linear algebra's.
 
     `epsilon` is float32's unless given: features come from networks that compute in it, and below it is only noise.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        epsilon: The rounding of the numbers.
     """
     limit = max(np.shape(phi)) * epsilon
     return _of_spectrum(phi, lambda singular: int((singular > limit * singular[0]).sum()), exact=True)

@@ -19,6 +19,11 @@ def co_adaptation_ratio(phi: ArrayLike, phi_next: ArrayLike, discounts: ArrayLik
 
     At 1 and above linear TD on these features does not converge; that is sufficient, not necessary. `discounts` is
     γ(1 - d), for each row or one for all. Features that are all zero have the ratio 0.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        phi_next: Features φ(s', a'), (n, d).
+        discounts: γ(1 - d) of each row, (n,).
     """
     phi, phi_next = np.asarray(phi, np.float64), np.asarray(phi_next, np.float64)
     norms = float((phi * phi).sum())
@@ -55,6 +60,13 @@ def last_layer_grams(
     each row or one for all.
 
     Where the layer has a row for each action, give both `actions` (n,): gradients of different rows are orthogonal.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        phi_next: Features φ(s', a'), (n, d).
+        discounts: γ(1 - d) of each row, (n,), or one for all.
+        actions: a, (n,), for a head with one output per action; None where all share one.
+        next_actions: a', (n,), likewise.
     """
     phi, phi_next = np.asarray(phi, np.float64), np.asarray(phi_next, np.float64)
     same, cross = phi @ phi.T, phi_next @ phi.T
@@ -93,6 +105,11 @@ def stability(same: ArrayLike, K: ArrayLike, *, tolerance: float | None = None) 
 
     K is read on Range(J) alone, where its eigenvalues are G's nonzero ones; what repeated samples add are zeros.
     `tolerance`: directions of JJᵀ below it times the largest count as repeats; n·eps unless given.
+
+    Args:
+        same: The Gram matrix JJᵀ, (n, n).
+        K: (J - γJ')Jᵀ, (n, n).
+        tolerance: Directions of JJᵀ below it times the largest count as repeats; None is n·eps.
     """
     same, K = np.asarray(same), np.asarray(K)
     if same.dtype.kind != "f":
@@ -109,3 +126,23 @@ def stability(same: ArrayLike, K: ArrayLike, *, tolerance: float | None = None) 
     smallest = float(eigenvalues.real.min())
     step = float((2 * eigenvalues.real / np.abs(eigenvalues) ** 2).min()) if smallest > 0 else 0.0
     return Stability(eigenvalues, smallest, smallest > 0, step)
+
+
+def updates_until(smallest_real_part: float, step_size: float, rows: int, room: float) -> float:
+    """After how many plain gradient steps an error has grown `room` times, by the most unstable eigenvalue of K.
+
+    A step of size η on the mean of n squared TD errors takes the errors e to (I - 2η/n K) e, so along an eigenvalue of
+    real part -μ they grow by 1 + 2ημ/n. This is the forecast of Yue et al. (2023); Adam takes larger steps.
+
+    Args:
+        smallest_real_part: Of K's eigenvalues.
+        step_size: η.
+        rows: n, over which K was taken.
+        room: How many times an error may grow.
+
+    Returns:
+        Updates; infinite where the eigenvalue is stable.
+    """
+    if not smallest_real_part < 0 or not step_size > 0:
+        return float("inf")
+    return float(max(np.log(max(room, 1.0)), 0.0) / np.log1p(-2 * step_size * smallest_real_part / rows))

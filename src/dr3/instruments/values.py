@@ -7,33 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dr3.errors import UserError
-
-
-class ReturnBounds(NamedTuple):
-    """No policy's discounted return from any logged state lies outside, if the data hold the extreme rewards."""
-
-    low: float
-    high: float
-
-
-def return_bounds(
-    rewards: ArrayLike, discount: float, *, ends: bool = True, horizon: int | None = None
-) -> ReturnBounds:
-    """The smallest and largest discounted return: r_min and r_max times (1 - γ^H) / (1 - γ), or 1 / (1 - γ).
-
-    `ends`: whether an episode may end early. Then the least a loss can be repeated is once: a task that costs 1 a step
-    has returns up to -1, not only up to -1 / (1 - γ). `horizon` is H, the longest episode there can be; without one
-    γ must be below 1. The bounds are the data's: a reward that was never logged can lie beyond them.
-    """
-    if not 0 <= discount <= 1:
-        raise UserError(f"The discount must be between 0 and 1, not {discount}.")
-    if horizon is None and discount == 1:
-        raise UserError("With discount 1 returns are bounded only by an episode's length: give a horizon.")
-    longest = 1 / (1 - discount) if horizon is None else sum(discount**step for step in range(horizon))
-    shortest = 1.0 if ends else longest
-    low, high = float(np.min(rewards)), float(np.max(rewards))
-    return ReturnBounds(low * (longest if low < 0 else shortest), high * (longest if high > 0 else shortest))
+from dr3.data.return_bounds import ReturnBounds
 
 
 class ValueStatistics(NamedTuple):
@@ -49,7 +23,10 @@ class ValueStatistics(NamedTuple):
 def value_statistics(values: ArrayLike, bounds: ReturnBounds, *, slack: float = 0.05) -> ValueStatistics:
     """Mean, spread, extremes, and how many values no policy could earn.
 
-    `slack` widens the bounds on both sides by this share of their distance: a fit may overshoot a little.
+    Args:
+        values: Q(s, a), (n,).
+        bounds: What a policy could earn at least and at most.
+        slack: By which share of their distance the bounds are widened on both sides: a fit may overshoot a little.
     """
     q = np.asarray(values, np.float64)
     margin = slack * (bounds.high - bounds.low)
@@ -59,10 +36,13 @@ def value_statistics(values: ArrayLike, bounds: ReturnBounds, *, slack: float = 
     return ValueStatistics(float(q.mean()), spread, float(q.min()), float(q.max()), float(outside.mean()))
 
 
-def td_error(values: ArrayLike, rewards: ArrayLike, next_values: ArrayLike, discounts: ArrayLike) -> float:
-    """Mean of (Q(s, a) - r - γ(1 - d) Q(s', a'))²: (n,) each, `discounts` the rows' own γ(1 - d).
+def td_error(values: ArrayLike, targets: ArrayLike) -> float:
+    """Mean of (Q(s, a) - target)²: values (…, n), an ensemble's axis first, and targets (n,), as in a `Backup`.
 
     On episodes that were held out it is an honest error of prediction; it says nothing about the policy by itself.
+
+    Args:
+        values: Q(s, a), (…, n).
+        targets: What each is held against, (n,).
     """
-    residuals = np.asarray(values, np.float64) - np.asarray(rewards) - np.asarray(discounts) * np.asarray(next_values)
-    return float((residuals**2).mean())
+    return float(((np.asarray(values, np.float64) - np.asarray(targets)) ** 2).mean())

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.backup import Backup
 from dr3.data.transitions import DiscreteActions, Transitions
-from dr3.diagnostics.answers import Answers
 from dr3.errors import UserError
 
 Function = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Critic:
+class OutsideCritic:
     """Features, and as much of the rest as there is. Functions take numpy arrays; what they return may be any array."""
 
     features: Function  # (s, a) -> (n, d)
@@ -26,20 +26,27 @@ class Critic:
     values: Function | None = None  # (s, a) -> (n,), where the last layer does not say it
     policy: Function | None = None  # s -> a, for the a' of the backup
 
-    def answers(self, data: Transitions, discount: float) -> Answers:
-        """What it says about logged transitions, as the instruments read it.
+    @property
+    def knows_values(self) -> bool:
+        return self.values is not None or self.weight is not None
+
+    def backup(self, data: Transitions, discount: float) -> Backup:
+        """Both sides of logged transitions, the critic being its own target network; values are NaN where it has none.
 
         The a' of each backup is the policy's; without one the greedy action of the last layer; without that the logged
         one, and rows that have none are left out.
         """
         discrete = isinstance(data.action_space, DiscreteActions)
-        rows_per_action = discrete and self.weight is not None and np.ndim(self.weight) == 2
+        rows_per_action = discrete and self.weight is not None and np.ndim(self.weight) == 2 and len(self.weight) > 1
         if self.policy is not None:
             following = np.asarray(to_numpy(self.policy(np.asarray(data.next_observations))))
         elif rows_per_action:
             phi = self._features(np.asarray(data.next_observations), data.next_actions)
             self._check_weight(phi)
-            following = np.argmax(phi @ np.transpose(self.weight) + (0 if self.bias is None else self.bias), axis=-1)
+            values = phi @ np.transpose(self.weight) + (0 if self.bias is None else self.bias)
+            if data.next_masks is not None:
+                values = np.where(data.next_masks, values, -np.inf)
+            following = np.argmax(values, axis=-1)
         else:
             known = data.next_action_known | data.terminals
             if not known.any():
@@ -49,17 +56,23 @@ class Critic:
         observations, next_observations = np.asarray(data.observations), np.asarray(data.next_observations)
         phi = self._features(observations, data.actions)
         phi_next = self._features(next_observations, following)
-        return Answers(
-            phi=phi,
-            phi_next=phi_next,
-            values=self._values(observations, data.actions, phi),
-            next_values=self._values(next_observations, following, phi_next),
-            rewards=data.rewards.astype(np.float64),
-            discounts=discount * (~data.terminals).astype(np.float64),
-            actions=data.actions,
-            next_actions=following,
-            rows_per_action=rows_per_action,
-        )
+        next_values = self._values(next_observations, following, phi_next)
+        bootstraps = (~data.terminals).astype(np.float64)
+        as_inputs = (len(data), 1) if discrete and not rows_per_action else data.actions.shape
+        columns: dict[str, Any] = {
+            "phi": phi,
+            "phi_next": phi_next,
+            "values": self._values(observations, data.actions, phi),
+            "next_values": next_values,
+            "targets": data.rewards + discount * bootstraps * next_values,
+            "bootstraps": bootstraps,
+            "discounts": discount * bootstraps,
+            "actions": data.actions.reshape(as_inputs),
+            "next_actions": following.reshape(as_inputs),
+            "same_output": (following == data.actions if rows_per_action else np.ones(len(data))).astype(np.float64),
+        }
+        columns |= {"rewards": np.asarray(data.rewards, np.float64), "readout": self._readout(data.actions, phi)}
+        return Backup(**columns)
 
     def _features(self, observations: NDArray[Any], actions: NDArray[Any]) -> NDArray[np.float64]:
         phi = to_numpy(self.features(observations, actions))
@@ -69,12 +82,12 @@ class Critic:
             )
         return phi.astype(np.float64)
 
-    def _values(self, observations: NDArray[Any], actions: NDArray[Any], phi: NDArray[Any]) -> NDArray[Any] | None:
+    def _values(self, observations: NDArray[Any], actions: NDArray[Any], phi: NDArray[Any]) -> NDArray[np.float64]:
         if self.values is not None:
             values = to_numpy(self.values(observations, actions)).astype(np.float64)
             return values.reshape(len(observations))
         if self.weight is None:
-            return None
+            return np.full(len(phi), np.nan)
         self._check_weight(phi)
         weight = np.asarray(self.weight, np.float64)
         bias = np.zeros(len(weight) if weight.ndim == 2 else ()) if self.bias is None else np.asarray(self.bias)
@@ -82,6 +95,13 @@ class Critic:
             chosen = np.asarray(actions, np.int64)
             return (phi * weight[chosen]).sum(-1) + bias[chosen]
         return phi @ weight.reshape(-1) + bias.reshape(-1)
+
+    def _readout(self, actions: NDArray[Any], phi: NDArray[Any]) -> Any:
+        """The last layer's row that each value is read with; None where the last layer is not known."""
+        if self.weight is None:
+            return None
+        weight = np.asarray(self.weight, np.float64).reshape(-1, phi.shape[1])
+        return weight[np.asarray(actions, np.int64)] if len(weight) > 1 else np.broadcast_to(weight, phi.shape)
 
     def _check_weight(self, phi: NDArray[Any]) -> None:
         reads = np.asarray(self.weight).shape[-1]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.integrations.critic import Critic, to_numpy
+from dr3.integrations.critic import OutsideCritic, to_numpy
 from dr3.integrations.torch import dr3_penalty, tensor
 from dr3.regularizers import DR3
 from dr3.regularizers.parse import parse_regularizer
@@ -46,7 +46,7 @@ except ImportError:
 # --- For the doctor ---
 
 
-def critic_of(algorithm: Any, *, number: int = 0) -> Critic:
+def critic_of(algorithm: Any, *, number: int = 0) -> OutsideCritic:
     """One critic of a built d3rlpy algorithm: features from its encoder, values from its last layer, a' as it acts."""
     if algorithm.impl is None:
         raise UserError("This d3rlpy algorithm has no networks yet: fit it, or build it with build_with_dataset.")
@@ -63,7 +63,7 @@ def critic_of(algorithm: Any, *, number: int = 0) -> Critic:
         with torch.no_grad():
             return function.encoder(*inputs)
 
-    return Critic(features, to_numpy(last.weight), to_numpy(last.bias), policy=algorithm.predict)
+    return OutsideCritic(features, to_numpy(last.weight), to_numpy(last.bias), policy=algorithm.predict)
 
 
 def _scaled_actions(algorithm: Any, actions: torch.Tensor) -> torch.Tensor:
@@ -84,10 +84,25 @@ def _last_layer(function: Any) -> Any:
 
 
 @dataclass()
-class DR3DQNConfig(DQNConfig):
-    """d3rlpy's DQN with DR3; `dr3` is the regularizer as `dr3 train --regularizer` takes it."""
+class _WithDR3:
+    """What the four configurations add; refused when constructed, before d3rlpy's hours."""
 
     dr3: str = "dr3:0.03"
+    """The regularizer as `dr3 train --regularizer` takes it."""
+
+    def __post_init__(self) -> None:
+        self.regularizer()
+
+    def regularizer(self) -> DR3:
+        regularizer = parse_regularizer(self.dr3)
+        if not isinstance(regularizer, DR3):
+            raise UserError(f"dr3={self.dr3!r} must spell a DR3 penalty, such as dr3:0.03.")
+        return regularizer
+
+
+@dataclass()
+class DR3DQNConfig(_WithDR3, DQNConfig):
+    """d3rlpy's DQN with DR3; `dr3` is the regularizer as `dr3 train --regularizer` takes it."""
 
     def create(self, device: Any = False, enable_ddp: bool = False) -> DR3DQN:
         return DR3DQN(self, device, enable_ddp)
@@ -98,10 +113,8 @@ class DR3DQNConfig(DQNConfig):
 
 
 @dataclass()
-class DR3DiscreteCQLConfig(DiscreteCQLConfig):
+class DR3DiscreteCQLConfig(_WithDR3, DiscreteCQLConfig):
     """d3rlpy's DiscreteCQL with DR3."""
-
-    dr3: str = "dr3:0.03"
 
     def create(self, device: Any = False, enable_ddp: bool = False) -> DR3DiscreteCQL:
         return DR3DiscreteCQL(self, device, enable_ddp)
@@ -112,10 +125,8 @@ class DR3DiscreteCQLConfig(DiscreteCQLConfig):
 
 
 @dataclass()
-class DR3CQLConfig(CQLConfig):
+class DR3CQLConfig(_WithDR3, CQLConfig):
     """d3rlpy's CQL with DR3."""
-
-    dr3: str = "dr3:0.03"
 
     def create(self, device: Any = False, enable_ddp: bool = False) -> DR3CQL:
         return DR3CQL(self, device, enable_ddp)
@@ -126,10 +137,8 @@ class DR3CQLConfig(CQLConfig):
 
 
 @dataclass()
-class DR3SACConfig(SACConfig):
+class DR3SACConfig(_WithDR3, SACConfig):
     """d3rlpy's SAC with DR3."""
-
-    dr3: str = "dr3:0.03"
 
     def create(self, device: Any = False, enable_ddp: bool = False) -> DR3SAC:
         return DR3SAC(self, device, enable_ddp)
@@ -147,16 +156,13 @@ class _Algorithm:
 
     def inner_create_impl(self, observation_shape: Any, action_size: int) -> None:
         super().inner_create_impl(observation_shape, action_size)  # ty: ignore[missing-attribute]
-        regularizer = parse_regularizer(self._config.dr3)
-        if not isinstance(regularizer, DR3):
-            raise UserError(f"dr3={self._config.dr3!r} must spell a DR3 penalty, such as dr3:0.03.")
         for function in self._impl.q_function:
             _last_layer(function)
         # d3rlpy names its implementation class inside the method above, so a subclass cannot be asked for; the made
         # object becomes one instead. Its losses are looked up on every call, so nothing has bound the old ones.
         kind = _Discrete if hasattr(self._impl, "compute_loss") else _Continuous
         self._impl.__class__ = _penalised(kind, type(self._impl))
-        self._impl.regularizer = regularizer
+        self._impl.regularizer = self._config.regularizer()
 
 
 class DR3DQN(_Algorithm, DQN):

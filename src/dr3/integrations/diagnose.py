@@ -9,10 +9,10 @@ import numpy as np
 
 from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds
-from dr3.diagnostics.health import Health, judge
-from dr3.diagnostics.measure import Measurements, bounds_of, measure_answers
+from dr3.diagnostics.health import Health, Judged, judge
+from dr3.diagnostics.measure import Measurements, bounds_of, measure_backup
 from dr3.errors import UserError
-from dr3.integrations.critic import Critic, Function, last_layer_arrays
+from dr3.integrations.critic import Function, OutsideCritic, last_layer_arrays
 from dr3.training.metrics import probe_of
 
 
@@ -39,6 +39,18 @@ def diagnose(
     The more is given, the more is said: `last_layer` (the weight (actions, d) or (d,), a pair (weight, bias), or a
     layer's name or object) or `values` (s, a) -> (n,) for everything about Q; `policy` s -> a' for the backup's own a',
     else the greedy or the logged one. `horizon` bounds returns by an episode's length.
+
+    Args:
+        features: φ: a function (s, a) -> (n, d), a network of another library, or {step: one of these}.
+        data: The table to look at.
+        last_layer: What reads Q from the features: weights, (weight, bias), or a layer's name or object.
+        values: Q: a function (s, a) -> (n,).
+        policy: a' of the backup: a function of s'; None is the greedy or the logged one.
+        layer: The name of the layer whose outputs are the features.
+        discount: γ.
+        horizon: The longest episode, in steps.
+        arrays: What `features` takes: "numpy" or "torch".
+        thresholds: From where on a number counts as a finding.
     """
     history = features if isinstance(features, Mapping) else {0: features}
     if not history:
@@ -48,16 +60,16 @@ def diagnose(
     rows = []
     for step in sorted(history):
         critic = _critic(history[step], layer, last_layer, values, policy, arrays)
-        rows.append(measure_answers(critic.answers(probe, discount), bounds))
+        rows.append(measure_backup(critic.backup(probe, discount), bounds if critic.knows_values else None))
     columns = {name: np.array([[row[name] for row in rows]]) for name in rows[0]}
     measured = Measurements(np.array(sorted(history), np.int64), columns, len(probe))
-    return judge(measured, [("critic", None, None)], thresholds or Thresholds())
+    return judge(measured, [Judged("critic")], thresholds or Thresholds())
 
 
 def _critic(
     features: Any, layer: str | None, last_layer: Any, values: Function | None, policy: Function | None, arrays: str
-) -> Critic:
-    """The adapter for whatever it is. Frameworks are told by the names of their classes: none is imported to ask."""
+) -> OutsideCritic:
+    """The adapter for whatever it is. Frameworks are recognised by the names of their classes: none is imported."""
     if _is_a(features, "d3rlpy.algos"):
         from dr3.integrations.d3rlpy import critic_of
 
@@ -82,7 +94,7 @@ def _critic(
         features = of_numpy(features)
         values, policy = (None if function is None else of_numpy(function) for function in (values, policy))
     weight, bias = (None, None) if last_layer is None else last_layer_arrays(last_layer)
-    return Critic(features, weight, bias, values, policy)
+    return OutsideCritic(features, weight, bias, values, policy)
 
 
 def _is_a(thing: Any, module: str) -> bool:

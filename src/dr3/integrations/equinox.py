@@ -11,12 +11,12 @@ import numpy as np
 from jax import Array
 
 from dr3.errors import UserError
-from dr3.integrations.critic import Critic, last_layer_arrays
+from dr3.integrations.critic import OutsideCritic, last_layer_arrays
 
 
 def module_critic(
     module: Any, last_layer: Callable[[Any], Any], values: Callable | None, policy: Callable | None
-) -> Critic:
+) -> OutsideCritic:
     """A module of one example whose features are what its last linear layer is given.
 
     `last_layer` points at that layer, as in `eqx.tree_at`: `lambda module: module.layers[-1]`. The same module with the
@@ -31,4 +31,4 @@ def module_critic(
         inputs = [observations] if np.issubdtype(actions.dtype, np.integer) else [observations, actions]
         return jax.vmap(headless)(*inputs)
 
-    return Critic(features, *last_layer_arrays(last), values, policy)
+    return OutsideCritic(features, *last_layer_arrays(last), values, policy)

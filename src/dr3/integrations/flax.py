@@ -9,12 +9,12 @@ import numpy as np
 from jax import Array
 
 from dr3.errors import UserError
-from dr3.integrations.critic import Critic, last_layer_arrays
+from dr3.integrations.critic import OutsideCritic, last_layer_arrays
 
 
 def module_critic(
     module: Any, variables: Any, layer: str | None, last_layer: Any, values: Callable | None, policy: Callable | None
-) -> Critic:
+) -> OutsideCritic:
     """A module whose features are the output of its submodule `layer`, named as in its parameters: `Dense_1`.
 
     A ReLU is no submodule of its own in most Flax code: then wrap what makes the features in a module or a method, or
@@ -38,4 +38,4 @@ def module_critic(
             raise UserError(f"No submodule {layer!r} ran in the forward pass.")
         return caught["intermediates"][layer]["__call__"][0]
 
-    return Critic(features, weight, bias, values, policy)
+    return OutsideCritic(features, weight, bias, values, policy)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.integrations.critic import Critic, last_layer_arrays
+from dr3.integrations.critic import OutsideCritic, last_layer_arrays
 
 try:
     import torch  # ty: ignore[import-not-found]
@@ -70,7 +70,7 @@ def _one_for_each_row(name: str, values: Tensor, phi: Tensor) -> Tensor:
 
 def module_critic(
     module: nn.Module, layer: str | None, last_layer: Any, values: Callable | None, policy: Callable | None
-) -> Critic:
+) -> OutsideCritic:
     """A module whose features are the output of the submodule named `layer`; `last_layer` may be a name too.
 
     The module is called with s alone where actions are discrete, with (s, a) where they are continuous.
@@ -98,7 +98,7 @@ def module_critic(
             )
         return caught[0].flatten(1)
 
-    return Critic(features, weight, bias, *(None if f is None else of_numpy(f) for f in (values, policy)))
+    return OutsideCritic(features, weight, bias, *(None if f is None else of_numpy(f) for f in (values, policy)))
 
 
 def of_numpy(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -58,7 +58,8 @@ def to_wandb(runs: Runs, out: Path | None = None, *, project: str = "dr3") -> li
     root = _folder(runs.path if out is None else out)
     written = []
     for number in range(len(runs)):
-        identity = json.dumps([runs.config["data"], runs.config["members"][number]], sort_keys=True)
+        record = runs.config.to_json()
+        identity = json.dumps([record["data"], record["members"][number]], sort_keys=True)
         identity = hashlib.sha256(identity.encode()).hexdigest()[:12]
         for old in root.glob(f"wandb/offline-run-*-{identity}"):
             shutil.rmtree(old)
@@ -96,8 +97,8 @@ def values_by_step(runs: Runs, number: int) -> dict[int, dict[str, float]]:
 
 def settings(runs: Runs, number: int) -> dict[str, Any]:
     """One member's configuration, flat, as trackers sort by it: `method.discount`, `regularizer.coefficient`, …"""
-    record = runs.config["members"][number]
-    flat: dict[str, Any] = {"data": runs.config["data"]["name"], "steps": runs.config["steps"], "seed": record["seed"]}
+    record = runs.members[number].to_json()
+    flat: dict[str, Any] = {"data": runs.config.data.name, "steps": runs.config.steps, "seed": record["seed"]}
     for part in ("method", "regularizer"):
         for key, value in (record[part] or {"name": "none"}).items():
             flat[f"{part}.{key}"] = value if isinstance(value, bool | int | float | str) else json.dumps(value)

@@ -1,37 +1,47 @@
 """What training asks of a method.
 
 A method is a frozen dataclass of hyperparameters with pure functions; all that changes is in its learner. To add one:
-write a file here in the order hyperparameters, loss, and whatever differs from the shared update and act; add the
-class to `METHODS` in this folder's `__init__`; the contract test then holds it to everything below.
+write a file in the order hyperparameters, loss, and whatever differs from the shared update and act, and make the class
+known: with `@dr3.register`, or, for dr3 itself, in `METHODS`, whose entries a test holds to all that is below.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import jax
 from jax import Array
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Float, Shaped
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
+from dr3.data.standardisation import Standardisation
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
-from dr3.regularizers import GradientRegularizer, Gradients, Regularizer
+from dr3.errors import UserError
+from dr3.networks.kernels.both_sides import plain
+from dr3.regularizers import CriticView, Gradients, Memory, Regularizer, weigh
+from dr3.shapes import check_shapes
 
 Info = dict[str, Array]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a network must fit: the shapes of observations and actions."""
+    """What a network must fit: the shapes of observations and actions, and their units if they are to be changed."""
 
     observation_shape: tuple[int, ...]
     action_space: DiscreteActions | ContinuousActions
+    standardisation: Standardisation | None = None  # for methods that standardise what they see
 
     @classmethod
-    def of(cls, data: Transitions) -> Spec:
-        return cls(tuple(data.observations.shape[1:]), data.action_space)
+    def of(cls, data: Transitions, *, standardise: bool = False) -> Spec:
+        """Of a table; with `standardise` also the mean and deviation of each column, from all its rows."""
+        columns = Standardisation.of(data.observations) if standardise else None
+        return cls(tuple(data.observations.shape[1:]), data.action_space, columns)
 
 
 class Method(Protocol):
@@ -77,33 +87,97 @@ class Method(Protocol):
         """The online critic: what acting and diagnosing need of a learner, and what a checkpoint keeps."""
         ...
 
-    def act(self, critic: Any, observations: Array) -> Array:
-        """The learned policy's actions: (n, *shape) -> (n, …)."""
+    def act(self, critic: Any, observations: Shaped[Array, " n *shape"]) -> Shaped[Array, " n *action"]:
+        """The learned policy's actions. Of those that a mask allows, `dr3.methods.acting.decide` takes the best."""
         ...
 
-    def values(self, critic: Any, observations: Array, actions: Array) -> Array:
-        """Q(s, a): (n,)."""
+    def values(
+        self, critic: Any, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
+    ) -> Float[Array, " n"]:
+        """Q(s, a)."""
         ...
 
-    def features(self, critic: Any, observations: Array, actions: Array) -> Array:
-        """phi(s, a): (n, d), or (critics, n, d) of an ensemble."""
+    def features(
+        self, critic: Any, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
+    ) -> Float[Array, "*critics n d"]:
+        """phi(s, a); an ensemble puts its own axis first."""
         ...
 
 
 def objective(
     method: Method, regularizer: Regularizer | None, critic: Any, learner: Any, batch: Batch, key: Array
 ) -> tuple[Array, tuple[Backup, Info]]:
-    """L(θ) = L_Alg(θ) + c0 R(θ) (section 4). Without a regularizer it is the base method's, bit for bit."""
+    """L(θ) = L_Alg(θ) + c0 R(θ) (section 4). Without a regularizer it is the base method's, bit for bit.
+
+    Args:
+        method: The method.
+        regularizer: The term to add; None adds nothing.
+        critic: The critic that gradients are taken of.
+        learner: All that the method keeps besides, such as its target network.
+        batch: n rows.
+        key: For whatever the loss draws.
+    """
     loss, (backup, info) = method.loss(critic, learner, batch, key)
+    check_shapes(f"The backup of {method.name}", batch, backup)
     if regularizer is not None:
-        if isinstance(regularizer, GradientRegularizer):
-            penalty, notes = regularizer.weigh(backup, lambda: gradients(method, critic, batch, backup))
-        else:
-            penalty, notes = regularizer(backup), {}
+        penalty, notes = weigh(regularizer, backup, _view(method, regularizer, critic, batch, backup))
         name = f"losses/{regularizer.name.replace('-', '_')}"
         info = {**info, name: penalty, **{f"{name}_{note}": value for note, value in notes.items()}}
         loss = loss + regularizer.coefficient * penalty
     return loss, (backup, info)
+
+
+def _view(method: Method, regularizer: Regularizer, critic: Any, batch: Batch, backup: Backup) -> CriticView:
+    """What a term may ask for beside the Backup; what training keeps for it came with the regularizer."""
+    memory, second = getattr(regularizer, "memory", Memory()), getattr(regularizer, "second", None)
+
+    def kept(name: str) -> Any:
+        if (found := getattr(memory, name)) is None:
+            raise UserError(f"{regularizer.name} needs what training keeps for it: it can be had in dr3.train alone.")
+        return found
+
+    def churn() -> Array:
+        before, rows = jax.lax.stop_gradient(kept("previous")), batch if second is None else second
+        now, then = (method.values(one, rows.observations, rows.actions) for one in (plain(critic), before))
+        return now - then
+
+    return CriticView(
+        weights=_trained(plain(critic)),
+        gradients=lambda: gradients(method, critic, batch, backup),
+        initial=lambda: _trained(kept("initial")),
+        churn=churn,
+    )
+
+
+def _trained(critic: Any) -> Any:
+    """What an update of the critic moves: of a critic with a policy, the critics."""
+    return getattr(critic, "critics", critic)
+
+
+def backup_of(method: Any, critic: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
+    """The method's own Backup of a critic that is its own target network: what can be said of a checkpoint.
+
+    A checkpoint keeps no more of a learner than its critic. Terms of the targets that need more are left out: a method
+    names the settings that switch them on in `LEARNER_TERMS`.
+
+    Args:
+        method: The method that the critic was trained with.
+        critic: What a checkpoint holds of one member.
+        spec: The shapes of its observations and actions.
+        batch: n rows.
+        key: Of the method's own chance, such as a policy's samples.
+
+    Returns:
+        The Backup of these rows, with the critic as target network.
+    """
+    unknown = dict.fromkeys(getattr(method, "LEARNER_TERMS", ()), False)
+    return _backup_of(dataclasses.replace(method, **unknown), critic, spec, batch, key)
+
+
+@partial(jax.jit, static_argnames="spec")
+def _backup_of(method: Method, critic: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
+    learner = method.start_from(method.init(spec, key), critic)
+    return method.loss(critic, learner, batch, key)[1][0]
 
 
 def gradients(method: Method, critic: Any, batch: Batch, backup: Backup) -> Gradients:

@@ -28,5 +28,5 @@ class BC(ContinuousMethod):
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
-        likelihood = policy(batch.observations).log_density(learner.critic.to_unit(batch.actions))
+        likelihood = policy(batch.observations).log_density(learner.model.to_unit(batch.actions))
         return -jnp.mean(likelihood), {}

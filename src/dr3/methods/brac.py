@@ -13,9 +13,10 @@ from dr3.data.batch import Batch
 from dr3.hyperparameters import hyperparameters, within
 from dr3.methods.base import Spec
 from dr3.methods.continuous import ContinuousMethod, Following, Learner, Trained
+from dr3.methods.units import standardisation_for
 from dr3.networks import GaussianPolicy
 from dr3.networks.gaussian_policy import Sample
-from dr3.optimization import Adam
+from dr3.optimization import Optimizer, optimizer_for
 from dr3.regularizers import Regularizer
 
 BEHAVIOR = 2  # which part of a learner's key draws the behaviour policy's weights
@@ -35,6 +36,7 @@ class BRAC(ContinuousMethod):
     """
 
     name: ClassVar[str] = "brac"
+    LEARNER_TERMS: ClassVar[tuple[str, ...]] = ("value_penalty",)  # π_β is the learner's
 
     form: Literal["paper", "kl"] = "paper"
     """What is paid: the paper's log π_β, or the release's KL divergence D."""
@@ -53,7 +55,7 @@ class BRAC(ContinuousMethod):
     """Updates at the start of a run that clone the behaviour policy; 300,000 in the release."""
 
     behavior_learning_rate: float = 5e-4
-    """Adam's step size for the behaviour policy."""
+    """The step size for the behaviour policy."""
 
     divergence_samples: int = 4
     """Actions that estimate D(s), in the KL form."""
@@ -72,12 +74,16 @@ class BRAC(ContinuousMethod):
 
     def init(self, spec: Spec, key: Array) -> Learner:
         learner = super().init(spec, key)
-        size = learner.critic.policy.head.bias.shape[0] // 2
-        of_behavior = jax.random.fold_in(key, BEHAVIOR)
+        size, of_behavior = learner.model.policy.size, jax.random.fold_in(key, BEHAVIOR)
         behavior = GaussianPolicy.create(
-            spec.observation_shape, size, self.policy_hidden, key=of_behavior, channels=self.channels
+            spec.observation_shape,
+            size,
+            self.policy_hidden,
+            key=of_behavior,
+            channels=self.channels,
+            standardisation=standardisation_for(spec, self.standardise),
         )
-        return learner._replace(extras={"behavior": Trained(behavior, self._behavior_adam.init(behavior))})
+        return learner._replace(extras={"behavior": Trained.fresh(behavior, self._behavior_optimizer)})
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         drawn = policy(batch.next_observations).sample(key, self._samples)
@@ -85,22 +91,22 @@ class BRAC(ContinuousMethod):
         values = self.target_values(learner, batch, drawn.actions[0])
         if self.value_penalty:
             likelihood = _behavior(learner)(batch.next_observations).log_density_at(drawn.raw)
-            values = values - self.behavior_weight * self._strangeness(drawn, likelihood)
+            values = values - self.behavior_weight * self._behavior_penalty(drawn, likelihood)
         return Following(drawn.actions[0], values)
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
         drawn = policy(batch.observations).sample(key, self._samples)
-        worth = self.worth(learner, batch, drawn.actions[0])
-        worth = jnp.where(learner.updates < self.behavior_steps + self.warm_start, 0.0, worth)
+        values = self.online_values(learner, batch, drawn.actions[0])
+        values = jnp.where(learner.updates < self.behavior_steps + self.warm_start, 0.0, values)
         likelihood = _behavior(learner)(batch.observations).log_density_at(drawn.raw)
-        cost = self.behavior_weight * self._strangeness(drawn, likelihood)
+        cost = self.behavior_weight * self._behavior_penalty(drawn, likelihood)
         if self.form == "paper":
             cost = cost + self.entropy_weight * drawn.log_density[0]
-        return jnp.mean(cost - worth), {}
+        return jnp.mean(cost - values), {}
 
-    def _strangeness(self, drawn: Sample, likelihood: Array) -> Array:
+    def _behavior_penalty(self, drawn: Sample, likelihood: Array) -> Array:
         """-log π_β(a|s) in the paper's form, D(s) in the other: (n,)."""
         return -likelihood[0] if self.form == "paper" else jnp.mean(drawn.log_density - likelihood, axis=0)
 
@@ -110,32 +116,31 @@ class BRAC(ContinuousMethod):
 
     # --- The two phases of a run ---
 
-    def learn(
+    def update(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
-        def act_and_judge(learner: Learner) -> tuple[Learner, Array]:
-            return super(BRAC, self).learn(learner, batch, key, regularizer)
-
-        def clone(learner: Learner) -> tuple[Learner, Array]:
-            return self.clone(learner, batch)
-
-        return jax.lax.cond(learner.updates < self.behavior_steps, clone, act_and_judge, learner)
+        seen = self.cropped(batch, key)
+        return jax.lax.cond(
+            learner.updates < self.behavior_steps,
+            lambda learner: self.clone(learner, seen),
+            lambda learner: self.actor_critic_step(learner, seen, key, regularizer),
+            learner,
+        )
 
     def clone(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
         """One step of π_β on -log π_β(a|s), and that loss."""
-        behavior, memory = learner.extras["behavior"]
-        actions = learner.critic.to_unit(batch.actions)
+        actions = learner.model.to_unit(batch.actions)
 
         def loss(behavior: GaussianPolicy) -> Array:
             return -jnp.mean(behavior(batch.observations).log_density(actions))
 
-        before, gradient = jax.value_and_grad(loss)(behavior)
-        moved = Trained(*self._behavior_adam.step(behavior, gradient, memory))
+        before, gradient = jax.value_and_grad(loss)(_behavior(learner))
+        moved = learner.extras["behavior"].step(gradient, self._behavior_optimizer)
         return learner._replace(extras={"behavior": moved}, updates=learner.updates + 1), before
 
     @property
-    def _behavior_adam(self) -> Adam:
-        return Adam(self.behavior_learning_rate, self.adam_epsilon)
+    def _behavior_optimizer(self) -> Optimizer:
+        return optimizer_for(self.optimizer, self.behavior_learning_rate, self.adam_epsilon)
 
 
 def _behavior(learner: Learner) -> GaussianPolicy:

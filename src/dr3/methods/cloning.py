@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -13,8 +14,10 @@ from jax import Array
 from numpy.typing import NDArray
 
 from dr3.data.batch import Batch
-from dr3.data.frames import CHUNK, Frames, chunks
+from dr3.data.frames import CHUNK, Frames, Observations, chunks
+from dr3.data.standardisation import Standardisation
 from dr3.data.transitions import DiscreteActions, Transitions
+from dr3.methods.allowed import allowed_only
 from dr3.networks import DiscreteCritic, trunk_for
 from dr3.optimization import Adam
 
@@ -35,12 +38,38 @@ def clone_behavior(
     rounds: int = 40,
     steps_per_round: int = 50,
     seed: int = 0,
+    standardise: bool = False,
 ) -> NDArray[np.float32]:
     """π_β(·|s') for every row, from a network trained to predict a from s: (N, A).
 
     A tenth of the rows is held out, and the network of the round that predicts them best is kept: a policy that has
     memorised a small log would call every unlogged action impossible, and TD-learning would turn into SARSA.
     """
+    clone = cloned_policy(
+        data,
+        hidden=hidden,
+        learning_rate=learning_rate,
+        batch_size=batch_size,
+        rounds=rounds,
+        steps_per_round=steps_per_round,
+        seed=seed,
+        standardise=standardise,
+    )
+    return clone(data.next_observations, data.next_masks)
+
+
+def cloned_policy(
+    data: Transitions,
+    *,
+    hidden: tuple[int, ...] = (256, 256),
+    learning_rate: float = 1e-3,
+    batch_size: int = 128,
+    rounds: int = 40,
+    steps_per_round: int = 50,
+    seed: int = 0,
+    standardise: bool = False,
+) -> Callable[..., NDArray[np.float32]]:
+    """The same policy as a function of observations: (n, *shape) -> (n, A); with masks (n, A) of allowed actions."""
     assert isinstance(data.action_space, DiscreteActions)
     order = np.random.default_rng(seed).permutation(len(data))
     held_out, kept = np.split(order, [len(order) // 10])
@@ -57,12 +86,18 @@ def clone_behavior(
         batch_size=batch_size,
         rounds=rounds,
         steps_per_round=steps_per_round,
+        standardisation=Standardisation.of(data.observations) if standardise else None,
     )
-    parts = [policy.values(policy.features(jnp.asarray(rows))) for rows in chunks(data.next_observations)]
-    return np.asarray(jax.nn.softmax(jnp.concatenate(parts)), np.float32)
+
+    def probabilities(observations: Observations, masks: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+        parts = [policy.values(policy.features(jnp.asarray(rows))) for rows in chunks(observations)]
+        allowed = None if masks is None else jnp.asarray(masks)
+        return np.asarray(jax.nn.softmax(allowed_only(jnp.concatenate(parts), allowed)), np.float32)
+
+    return probabilities
 
 
-@partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size"))
+@partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size", "standardisation"))
 def _fit(
     table: Batch,
     kept: Array,
@@ -75,16 +110,17 @@ def _fit(
     batch_size: int,
     rounds: int,
     steps_per_round: int,
+    standardisation: Standardisation | None,
 ) -> DiscreteCritic:
     """The policy that the held-out rows like best, of those at the end of each round."""
     of_trunk, of_head, of_batches = jax.random.split(key, 3)
-    trunk = trunk_for("auto", table.observations.shape[1:], hidden, key=of_trunk)
+    trunk = trunk_for("auto", table.observations.shape[1:], hidden, key=of_trunk, standardisation=standardisation)
     policy = DiscreteCritic.create(trunk, action_count, key=of_head)
     optimizer = Adam(learning_rate)
 
     def errors(policy: DiscreteCritic, rows: Array) -> Array:
         batch = table.take(rows)
-        logits = policy.values(policy.features(batch.observations))
+        logits = allowed_only(policy.values(policy.features(batch.observations)), batch.masks)
         return optax.softmax_cross_entropy_with_integer_labels(logits, batch.actions)
 
     def error(policy: DiscreteCritic, rows: Array) -> Array:

@@ -59,15 +59,15 @@ class COG(ContinuousCQL):
         learner = super().init(spec, key)
         if not self.tiny_start:
             return learner
-        critic = tiny_dense(learner.critic, key=jax.random.fold_in(key, DENSE))
-        return learner._replace(critic=critic, target=critic.critics)
+        model = tiny_dense(learner.model, key=jax.random.fold_in(key, DENSE))
+        return learner._replace(model=model, target=model.critics)
 
-    def backup(self, states: States, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
-        backup = super().backup(states, critic, following, batch)
+    def backup(self, states: States, model: ActorCritic, following: Following, batch: Batch) -> Backup:
+        backup = super().backup(states, model, following, batch)
         if self.feature_layer == "penultimate":
             return backup
-        following_states = critic.critics.states(batch.next_observations)
-        return backup._replace(phi=jnp.stack(states), phi_next=jnp.stack(following_states))
+        following_states = model.critics.states(batch.next_observations)
+        return backup._replace(phi=jnp.stack(states), phi_next=jnp.stack(following_states), readout=None)
 
     def features(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
         if self.feature_layer == "penultimate":

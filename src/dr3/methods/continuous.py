@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from jax import Array
 from jax.lax import stop_gradient
@@ -17,12 +16,15 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, Transitions
 from dr3.errors import UserError
-from dr3.hyperparameters import check_settings, within
+from dr3.hyperparameters import ADDED_LATER, within
 from dr3.methods.base import Info, Spec, objective
 from dr3.methods.crops import random_crops
+from dr3.methods.target_clip import clipped, with_value_bounds
+from dr3.methods.units import check_vectors, scaled_rewards, standardisation_for
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
-from dr3.optimization import Adam, move
+from dr3.networks.dormant import recycle
+from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
 # The key of an update is the critics' loss's own; what else is drawn is folded from it.
@@ -36,15 +38,23 @@ class Trained(NamedTuple):
     parameters: Any
     optimizer: optax.OptState
 
+    @classmethod
+    def fresh(cls, parameters: Any, by: Optimizer) -> Trained:
+        return cls(parameters, by.init(parameters))
+
+    def step(self, gradient: Any, by: Optimizer) -> Trained:
+        return Trained(*by.step(self.parameters, gradient, self.optimizer))
+
 
 class Learner(NamedTuple):
     """All that an update changes."""
 
-    critic: ActorCritic
+    model: ActorCritic  # model.critics, model.policy
     target: TwinCritics
     optimizer: optax.OptState  # of the critics
     policy_optimizer: optax.OptState
-    extras: dict[str, Trained]  # what only some methods train: multipliers by their logarithm, a behaviour policy
+    # What only some methods have: multipliers by their logarithm, a behaviour policy, a policy that trails.
+    extras: dict[str, Trained]
     updates: Array  # () int32
 
 
@@ -57,7 +67,7 @@ class Following(NamedTuple):
 
 @dataclass(frozen=True)
 class ContinuousMethod:
-    """Two critics and a policy, trained side by side. A subclass says its `name` and what its policy is after.
+    """Two critics and a policy, trained side by side. A subclass has a `name` and a `policy_loss`.
 
     Losses are means over the two critics: to Adam that is the same as a loss for each, and a coefficient beside it
     means what it means for one critic. Both gradients are taken before either step is made.
@@ -70,13 +80,16 @@ class ContinuousMethod:
     """γ: what a reward one step later is worth."""
 
     learning_rate: float = 3e-4
-    """Adam's step size for the critics."""
+    """Adam's step size for the critics, or that of another optimizer."""
 
     policy_learning_rate: float = 3e-4
-    """Adam's step size for the policy."""
+    """The step size for the policy."""
 
     adam_epsilon: float = 1e-8
-    """Adam's ε, the floor under the root of the second moment."""
+    """Adam's ε, the floor under the root of the second moment; AdamW's and RMSProp's, too."""
+
+    optimizer: OptimizerName = field(default="adam", metadata=ADDED_LATER)
+    """What takes the steps: adam, adamw (decay 1e-4), rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
 
     batch_size: int = 256
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
@@ -87,14 +100,26 @@ class ContinuousMethod:
     policy_hidden: tuple[int, ...] = (256, 256)
     """Widths of the policy's dense layers."""
 
+    layer_norm: bool = field(default=False, metadata=ADDED_LATER)
+    """LayerNorm before the ReLU of every hidden layer of the critics; the policy has none."""
+
+    redo_every: int = field(default=0, metadata=ADDED_LATER)
+    """ReDo: every so many updates units of the critics' dense layers that are silent are drawn anew; 0 is never."""
+
+    redo_threshold: float = field(default=0.1, metadata=ADDED_LATER)
+    """A unit is silent if its mean size is at most so many times that of its layer."""
+
     target_period: int = 1
     """Updates between two moves of the target network."""
 
     target_rate: float = 0.005
     """How far the target moves towards the critics each time; 1 copies them."""
 
+    target_clip: bool = field(default=False, metadata=ADDED_LATER)
+    """Clip targets to what the rewards in the data allow: r_min / (1 - γ) to r_max / (1 - γ)."""
+
     reward_scale: float = 1.0
-    """Learn from scale · (r + shift): 4 for AntMaze, as in CQL's release. Policies are still tried with rewards as
+    """Learn from scale · (r + shift): 4 for AntMaze, as in CQL's release. Policies are still evaluated with rewards as
     they are."""
 
     reward_shift: float = 0.0
@@ -102,6 +127,10 @@ class ContinuousMethod:
 
     channels: tuple[int, ...] = (16, 16, 16)
     """Where observations are pictures: filters of each 3 x 3 convolution of an encoder; all but the last halve it."""
+
+    standardise: bool = field(default=False, metadata=ADDED_LATER)
+    """Give each column of observations mean 0 and deviation 1 over the training rows. The networks do it themselves:
+    whoever uses the policy gives it observations as they are."""
 
     crop: int = 0
     """Where observations are pictures: each update sees them moved by up to so many pixels in either direction."""
@@ -113,7 +142,7 @@ class ContinuousMethod:
         if not isinstance(data.action_space, ContinuousActions):
             raise UserError(
                 f"{self.name} needs continuous actions, but those of {data.name} are discrete; "
-                "use cql (CQL), dqn, rem or another method for discrete actions."
+                "use cql (CQL), iql, dqn, rem or another method for discrete actions."
             )
         shape = tuple(data.observations.shape[1:])
         if len(shape) not in (1, 3):
@@ -123,21 +152,20 @@ class ContinuousMethod:
             )
         if self.crop and len(shape) != 3:
             raise UserError(f"crop is for pictures, but the observations of {data.name} are vectors: give --crop 0.")
-        self.check()
-        if (self.reward_scale, self.reward_shift) == (1.0, 0.0):
-            return data
-        return dataclasses.replace(
-            data, rewards=np.float32(self.reward_scale) * (data.rewards + np.float32(self.reward_shift))
-        )
+        if self.standardise:
+            check_vectors(data)
+        data = scaled_rewards(data, self.reward_scale, self.reward_shift)
+        return with_value_bounds(data, self.discount) if self.target_clip else data
 
     def check(self) -> None:
-        """Refuse what nothing can be trained with. (Not on construction: JAX also builds methods from tracers.)"""
-        check_settings(self)
+        """Refuse what nothing can be trained with: a method is asked when it is constructed."""
         within("discount", self.discount, 0, 1)
         within("learning_rate", self.learning_rate, 0)
         within("policy_learning_rate", self.policy_learning_rate, 0)
         within("adam_epsilon", self.adam_epsilon, 0)
         within("batch_size", self.batch_size, 0)
+        within("redo_every", self.redo_every, 0)
+        within("redo_threshold", self.redo_threshold, 0)
         within("target_period", self.target_period, 1)
         within("target_rate", self.target_rate, 0, 1)
         within("reward_scale", self.reward_scale, 0)
@@ -153,7 +181,7 @@ class ContinuousMethod:
     def init(self, spec: Spec, key: Array) -> Learner:
         space = spec.action_space
         assert isinstance(space, ContinuousActions)
-        critic = ActorCritic.create(
+        model = ActorCritic.create(
             spec.observation_shape,
             space.size,
             hidden=self.hidden,
@@ -162,80 +190,156 @@ class ContinuousMethod:
             high=space.high,
             key=key,
             channels=self.channels,
+            layer_norm=self.layer_norm,
+            standardisation=standardisation_for(spec, self.standardise),
         )
         return Learner(
-            critic=critic,
-            target=critic.critics,
-            optimizer=self._adam.init(critic.critics),
-            policy_optimizer=self._policy_adam.init(critic.policy),
+            model=model,
+            target=model.critics,
+            optimizer=self._optimizer.init(model.critics),
+            policy_optimizer=self._policy_optimizer.init(model.policy),
             extras={},
             updates=jnp.zeros((), jnp.int32),
         )
 
     def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
         """A fresh learner that knows what another one knew: critics, target and policy are its, optimizers are new."""
-        return learner._replace(critic=critic, target=critic.critics)
-
-    def loss(
-        self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
-        """The critics' loss. No gradient reaches the policy: not by a' in the target, not by phi(s', a')."""
-        return self.loss_at(critic.critics.states(batch.observations), critic, learner, batch, key)
-
-    def loss_at(
-        self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
-        """The same, given what the critics see of s: an encoder then looks at it once, whatever a loss asks of it."""
-        policy = stop_gradient(critic.policy)
-        backup = self.backup(states, critic, self.following(policy, learner, batch, key), batch)
-        td = jnp.mean((backup.values - backup.targets) ** 2)
-        return td, (backup, {"losses/td": td})
+        return learner._replace(model=critic, target=critic.critics)
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
         """a' ~ π(·|s'), worth what the more pessimistic of the two target critics says."""
         drawn = policy(batch.next_observations).sample(key)
         return Following(drawn.actions, self.target_values(learner, batch, drawn.actions))
 
-    def target_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
-        """min_k Q̄_k(s', a): (n, size) -> (n,)."""
-        return jnp.min(learner.target.q(learner.target.states(batch.next_observations), actions), axis=0)
-
-    def backup(self, states: States, critic: ActorCritic, following: Following, batch: Batch) -> Backup:
-        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critics' features."""
-        phi = critic.critics.features(states, critic.to_unit(batch.actions))
-        # Where nobody asks for it the compiler drops it, so that the base method does not pay.
-        phi_next = critic.critics.features(critic.critics.states(batch.next_observations), following.actions)
-        # A time-out is no terminal: it bootstraps.
-        bootstraps = 1 - batch.terminals
-        discounts = self.discount * bootstraps
-        return Backup(
-            phi=phi,
-            phi_next=phi_next,
-            values=critic.critics.values(phi),
-            next_values=following.values,
-            targets=stop_gradient(batch.rewards + discounts * following.values),
-            bootstraps=bootstraps,
-            discounts=discounts,
-            actions=batch.actions,
-            next_actions=critic.to_range(following.actions),
-            same_output=jnp.ones_like(bootstraps),
-        )
+    def critic_loss(
+        self, model: ActorCritic, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[Array, tuple[Backup, Info]]:
+        """The mean of (Q_k(s, a) - target)², the Backup, and what to log. A subclass may add terms."""
+        return self.td_loss(model.critics.states(batch.observations), model, learner, batch, key)
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """What the policy minimises, and what `adjust` needs to know of it."""
+        """What the policy minimises, and what `update_extras` needs to know of it."""
         raise NotImplementedError
-
-    def worth(self, learner: Learner, batch: Batch, actions: Array) -> Array:
-        """min_k Q_k(s, a) of the online critics: (n, size) -> (n,)."""
-        critics = learner.critic.critics
-        return jnp.min(critics.q(critics.states(batch.observations), actions), axis=0)
 
     def update(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
-        return self.learn(learner, self.cropped(batch, key), key, regularizer)
+        return self.actor_critic_step(learner, self.cropped(batch, key), key, regularizer)
+
+    def actor_critic_step(
+        self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
+    ) -> tuple[Learner, Array]:
+        """One step of the critics, of the policy and of whatever else is trained; the critics' objective before it."""
+        model = learner.model
+
+        def critic_objective(critics: TwinCritics) -> tuple[Array, Info]:
+            loss, (_, info) = objective(
+                self, regularizer, dataclasses.replace(model, critics=critics), learner, batch, key
+            )
+            return loss, info
+
+        (before, info), gradient = jax.value_and_grad(critic_objective, has_aux=True)(model.critics)
+        critics, optimizer = self._optimizer.step(model.critics, gradient, learner.optimizer)
+        of_policy = jax.random.fold_in(key, POLICY_NOISE)
+        policy, policy_optimizer, noted = self.policy_step(learner, batch, of_policy)
+        moved = Learner(
+            model=dataclasses.replace(model, critics=critics, policy=policy),
+            target=learner.target,
+            optimizer=optimizer,
+            policy_optimizer=policy_optimizer,
+            extras=self.update_extras(learner, {**info, **noted}),
+            updates=learner.updates + 1,
+        )
+        return moved, before
+
+    def policy_step(
+        self, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[GaussianPolicy, optax.OptState, dict[str, Array]]:
+        """One step of the policy: what it is then, its optimizer's memory, and what `update_extras` needs to know."""
+        policy = learner.model.policy
+        slope, noted = jax.grad(self.policy_loss, has_aux=True)(policy, learner, batch, key)
+        return *self._policy_optimizer.step(policy, slope, learner.policy_optimizer), noted
+
+    def recycle(self, learner: Learner, batch: Batch, key: Array) -> Learner:
+        """ReDo: dormant units of the critics drawn anew, their moments cleared; called every `redo_every` updates."""
+        model, critics = learner.model, learner.model.critics
+        space = ContinuousActions(batch.actions.shape[-1], model.low, model.high)
+        # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
+        plain = dataclasses.replace(self, standardise=False)
+        fresh = plain.init(Spec(tuple(batch.observations.shape[1:]), space), key).model.critics
+        states, actions = critics.states(batch.observations), model.to_unit(batch.actions)
+        pairs = [
+            recycle(own, drawn, own.outputs(seen, actions), self.redo_threshold)
+            for own, drawn, seen in zip(critics.members, fresh.members, states, strict=True)
+        ]
+        # What stands beside the members, as IQL's V does, is left alone.
+        nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), critics)
+        mended, changed = (
+            dataclasses.replace(of, members=members)
+            for of, members in zip((critics, nothing), zip(*pairs, strict=True), strict=True)
+        )
+        return learner._replace(
+            model=dataclasses.replace(model, critics=mended), optimizer=cleared(learner.optimizer, changed)
+        )
+
+    def update_extras(self, learner: Learner, info: dict[str, Array]) -> dict[str, Trained]:
+        """One step of whatever else is trained; a subclass that has some says so here."""
+        return learner.extras
+
+    def loss(
+        self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[Array, tuple[Backup, Info]]:
+        """The critics' loss, by the name that all methods have for it."""
+        return self.critic_loss(critic, learner, batch, key)
+
+    # --- What losses are made of ---
+
+    def td_loss(
+        self, states: States, model: ActorCritic, learner: Learner, batch: Batch, key: Array
+    ) -> tuple[Array, tuple[Backup, Info]]:
+        """The TD error, given what the critics see of s: an encoder looks at it once, whatever else a loss asks of it.
+
+        No gradient reaches the policy: not by a' in the target, not by phi(s', a').
+        """
+        following = self.following(stop_gradient(model.policy), learner, batch, key)
+        backup = self.backup(states, model, following, batch)
+        td = jnp.mean((backup.values - backup.targets) ** 2)
+        return td, (backup, {"losses/td": td})
+
+    def backup(self, states: States, model: ActorCritic, following: Following, batch: Batch) -> Backup:
+        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critics' features."""
+        phi = model.critics.features(states, model.to_unit(batch.actions))
+        # Where nobody asks for it the compiler drops it, so that the base method does not pay.
+        phi_next = model.critics.features(model.critics.states(batch.next_observations), following.actions)
+        # A time-out is no terminal: it bootstraps.
+        bootstraps = 1 - batch.terminals
+        discounts = self.discount * bootstraps
+        targets = batch.rewards + discounts * following.values
+        return Backup(
+            phi=phi,
+            phi_next=phi_next,
+            values=model.critics.values(phi),
+            next_values=following.values,
+            targets=stop_gradient(clipped(targets, batch) if self.target_clip else targets),
+            bootstraps=bootstraps,
+            discounts=discounts,
+            actions=batch.actions,
+            next_actions=model.to_range(following.actions),
+            same_output=jnp.ones_like(bootstraps),
+            rewards=batch.rewards,
+            readout=jax.grad(lambda phi: jnp.sum(model.critics.values(phi)))(phi),
+        )
+
+    def target_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
+        """min_k Q̄_k(s', a): (n, size) -> (n,)."""
+        return jnp.min(learner.target.q(learner.target.states(batch.next_observations), actions), axis=0)
+
+    def online_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
+        """min_k Q_k(s, a) of the online critics: (n, size) -> (n,)."""
+        critics = learner.model.critics
+        return jnp.min(critics.q(critics.states(batch.observations), actions), axis=0)
 
     def cropped(self, batch: Batch, key: Array) -> Batch:
         """What an update sees of a batch: s and s' of each row moved, either on its own. Measuring sees them as are."""
@@ -247,59 +351,34 @@ class ContinuousMethod:
             next_observations=random_crops(batch.next_observations, self.crop, of_next),
         )
 
-    def learn(
-        self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
-    ) -> tuple[Learner, Array]:
-        def total(critics: TwinCritics) -> tuple[Array, Info]:
-            critic = dataclasses.replace(learner.critic, critics=critics)
-            loss, (_, info) = objective(self, regularizer, critic, learner, batch, key)
-            return loss, info
-
-        (before, info), gradient = jax.value_and_grad(total, has_aux=True)(learner.critic.critics)
-        return self.step(learner, gradient, info, batch, key), before
-
-    def step(self, learner: Learner, gradient: TwinCritics, info: Info, batch: Batch, key: Array) -> Learner:
-        """Everything that an update does once the critics' gradient is known."""
-        critic = learner.critic
-        critics, optimizer = self._adam.step(critic.critics, gradient, learner.optimizer)
-        of_policy = jax.random.fold_in(key, POLICY_NOISE)
-        slope, noted = jax.grad(self.policy_loss, has_aux=True)(critic.policy, learner, batch, of_policy)
-        policy, policy_optimizer = self._policy_adam.step(critic.policy, slope, learner.policy_optimizer)
-        return self.adjust(learner, {**info, **noted})._replace(
-            critic=dataclasses.replace(critic, critics=critics, policy=policy),
-            optimizer=optimizer,
-            policy_optimizer=policy_optimizer,
-            updates=learner.updates + 1,
-        )
-
-    def adjust(self, learner: Learner, info: dict[str, Array]) -> Learner:
-        """Move whatever else is trained; a subclass that has some says so here."""
-        return learner
-
     @property
     def synchronise_every(self) -> int | None:
         return self.target_period
 
     def synchronise(self, learner: Learner) -> Learner:
-        return learner._replace(target=move(learner.target, learner.critic.critics, self.target_rate))
+        return learner._replace(target=move(learner.target, learner.model.critics, self.target_rate))
 
     @property
-    def _adam(self) -> Adam:
-        return Adam(self.learning_rate, self.adam_epsilon)
+    def _optimizer(self) -> Optimizer:
+        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon)
 
     @property
-    def _policy_adam(self) -> Adam:
-        return Adam(self.policy_learning_rate, self.adam_epsilon)
+    def _policy_optimizer(self) -> Optimizer:
+        return optimizer_for(self.optimizer, self.policy_learning_rate, self.adam_epsilon)
 
     # --- Using what was learned ---
 
     def critic(self, learner: Learner) -> ActorCritic:
         """Critics and policy: both are needed to act and to be looked at."""
-        return learner.critic
+        return learner.model
 
     def act(self, critic: ActorCritic, observations: Array) -> Array:
         """The policy's mode, in the world's range."""
         return critic.to_range(critic.policy(observations).mode)
+
+    def sample(self, critic: ActorCritic, observations: Array, noise: Array) -> Array:
+        """The policy's action for standard normal noise (n, size), in the world's range."""
+        return critic.to_range(jnp.tanh(critic.policy(observations).raw_at(noise)))
 
     def values(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
         """Q(s, a), the mean of the critics."""

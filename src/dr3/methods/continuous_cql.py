@@ -16,8 +16,8 @@ from dr3.data.batch import Batch
 from dr3.hyperparameters import hyperparameters, within
 from dr3.methods.base import Info, Spec
 from dr3.methods.blockwise import mean_over_rows
-from dr3.methods.continuous import Following, Learner, Trained
-from dr3.methods.sac import SAC
+from dr3.methods.continuous import ContinuousMethod, Following, Learner, Trained
+from dr3.methods.temperature import fresh_temperature, temperature_now, temperature_step
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
 from dr3.networks.kernels.blocks import blocks_for
@@ -28,15 +28,16 @@ CACHED = 2**21  # bytes of one layer's outputs for a block of states
 
 @hyperparameters
 @dataclass(frozen=True)
-class ContinuousCQL(SAC):
+class ContinuousCQL(ContinuousMethod):
     """CQL(H) for continuous actions: loss = TD + α E[log ∫ exp Q(s, a) da - Q(s, a_logged)] for each critic.
 
     The integral is estimated by importance sampling at s: log Σ exp(Q(s, a) - log p(a)) over uniform actions, actions
     of π(·|s) and actions of π(·|s'), without dividing by their number, as in the release ("version 3"). The TD error
-    is e², without the paper's ½: with it the same α would count twice as much.
+    is e², without the paper's ½: with it the same α would count twice as much. The policy is SAC's.
     """
 
     name: ClassVar[str] = "continuous-cql"
+    LEARNER_TERMS: ClassVar[tuple[str, ...]] = ("entropy_backup",)  # τ is the learner's
 
     alpha: float = 5.0
     """The weight of the conservative term; 5 for AntMaze, Kitchen and MuJoCo in the paper."""
@@ -53,10 +54,18 @@ class ContinuousCQL(SAC):
     warm_start: int = 40_000
     """Updates in which the policy maximises log π(a_logged|s) in the place of Q."""
 
+    entropy_backup: bool = False
+    """Whether -τ log π(a'|s') is part of the targets, as in SAC, with τ its temperature."""
+
+    target_entropy: float | None = None
+    """The entropy that τ keeps, of actions scaled to ±1; by default minus the number of their dimensions."""
+
+    temperature: float | None = None
+    """τ held at this value instead of learned."""
+
     policy_learning_rate: float = 1e-4
     hidden: tuple[int, ...] = (256, 256, 256)
     policy_hidden: tuple[int, ...] = (256, 256, 256)
-    entropy_backup: bool = False
 
     def check(self) -> None:
         super().check()
@@ -65,36 +74,53 @@ class ContinuousCQL(SAC):
         within("warm_start", self.warm_start, 0)
         if self.lagrange is not None:
             within("lagrange", self.lagrange, 0)
+        if self.temperature is not None:
+            within("temperature", self.temperature, 0)
 
     def init(self, spec: Spec, key: Array) -> Learner:
-        learner = super().init(spec, key)
-        if self.lagrange is None:
-            return learner
-        log_multiplier = jnp.zeros(())
-        trained = Trained(log_multiplier, self._adam.init(log_multiplier))
-        return learner._replace(extras={**learner.extras, "lagrange": trained})
+        extras = {"temperature": fresh_temperature(self._policy_optimizer)}
+        if self.lagrange is not None:
+            extras["lagrange"] = Trained.fresh(jnp.zeros(()), self._optimizer)
+        return super().init(spec, key)._replace(extras=extras)
 
     def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
         """Also past the warm start: cloning would undo the policy that was given."""
         started = super().start_from(learner, critic)
         return started._replace(updates=jnp.asarray(self.warm_start, jnp.int32))
 
-    def loss_at(
-        self, states: States, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
+    def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
+        at_next = policy(batch.next_observations)
+        if not self.max_backup:
+            drawn = at_next.sample(key)
+            values = self.target_values(learner, batch, drawn.actions)
+            if self.entropy_backup:
+                values = values - temperature_now(self.temperature, learner) * drawn.log_density
+            return Following(drawn.actions, values)
+        several = at_next.sample(key, self.sampled_actions).actions
+        values = learner.target.q(learner.target.states(batch.next_observations), several)  # (critics, count, n)
+        # The a' that regularizers see is the best one by the critics' mean; the value is the release's.
+        best = jnp.argmax(jnp.mean(values, axis=0), axis=0)
+        chosen = jnp.take_along_axis(several, best[None, :, None], axis=0)[0]
+        return Following(chosen, jnp.min(jnp.max(values, axis=1), axis=0))
+
+    def critic_loss(
+        self, model: ActorCritic, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, tuple[Backup, Info]]:
+        """TD + α · gap, or TD + α' (α · gap - threshold) with the multiplier α'."""
         of_td, of_gap = jax.random.split(key)
-        td, (backup, info) = super().loss_at(states, critic, learner, batch, of_td)
-        gap = self.gap(states, critic, backup, batch, of_gap)
-        info = {**info, "losses/cql": gap}
+        states = model.critics.states(batch.observations)
+        td, (backup, info) = self.td_loss(states, model, learner, batch, of_td)
+        gap = self.gap(states, model, backup, batch, of_gap)
+        info = {**info, "losses/temperature": temperature_now(self.temperature, learner), "losses/cql": gap}
         if self.lagrange is None:
             return td + self.alpha * gap, (backup, info)
         multiplier = _multiplier(learner)
         info = {**info, "losses/lagrange": multiplier}
         return td + multiplier * (self.alpha * gap - self.lagrange), (backup, info)
 
-    def gap(self, states: States, critic: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
+    def gap(self, states: States, model: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
         """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), the mean over rows and critics."""
-        policy, count = stop_gradient(critic.policy), self.sampled_actions
+        policy, count = stop_gradient(model.policy), self.sampled_actions
         of_uniform, of_here, of_next = jax.random.split(key, 3)
         here = policy(batch.observations).sample(of_here, count)
         following = policy(batch.next_observations).sample(of_next, count)
@@ -105,39 +131,30 @@ class ContinuousCQL(SAC):
         drawn = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), (actions, log_densities))
         # Nearly all of an update is here: 3 · count values for each row, and their gradient.
         blocks = blocks_for(len(batch.rewards), 4 * 3 * count * max(self.hidden), CACHED)
-        return mean_over_rows(_log_sum, critic.critics, states, drawn, blocks) - jnp.mean(backup.values)
-
-    def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
-        if not self.max_backup:
-            return super().following(policy, learner, batch, key)
-        drawn = policy(batch.next_observations).sample(key, self.sampled_actions).actions
-        values = learner.target.q(learner.target.states(batch.next_observations), drawn)  # (critics, count, n)
-        # The a' that regularizers see is the best one by the critics' mean; the value is the release's.
-        best = jnp.argmax(jnp.mean(values, axis=0), axis=0)
-        chosen = jnp.take_along_axis(drawn, best[None, :, None], axis=0)[0]
-        return Following(chosen, jnp.min(jnp.max(values, axis=1), axis=0))
+        return mean_over_rows(_log_sum, model.critics, states, drawn, blocks) - jnp.mean(backup.values)
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """SAC's, and in the first updates E[α log π(a|s) - log π(a_logged|s)]."""
+        """SAC's, and in the first updates E[τ log π(a|s) - log π(a_logged|s)]."""
         at_states = policy(batch.observations)
         drawn = at_states.sample(key)
-        worth = self.worth(learner, batch, drawn.actions)
-        likelihood = at_states.log_density(learner.critic.to_unit(batch.actions))
-        sought = jnp.where(learner.updates < self.warm_start, likelihood, worth)
-        loss = jnp.mean(self.alpha_now(learner) * drawn.log_density - sought)
+        values = self.online_values(learner, batch, drawn.actions)
+        likelihood = at_states.log_density(learner.model.to_unit(batch.actions))
+        sought = jnp.where(learner.updates < self.warm_start, likelihood, values)
+        loss = jnp.mean(temperature_now(self.temperature, learner) * drawn.log_density - sought)
         return loss, {"log_density": jnp.mean(drawn.log_density)}
 
-    def adjust(self, learner: Learner, info: dict[str, Array]) -> Learner:
-        """Also one step of log α' uphill on α' · (α gap - threshold): it grows while the gap is too large."""
-        moved = super().adjust(learner, info)
-        if self.lagrange is None:
-            return moved
-        log_multiplier, memory = learner.extras["lagrange"]
-        uphill = _multiplier(learner) * (self.alpha * info["losses/cql"] - self.lagrange)
-        stepped = self._adam.step(log_multiplier, -uphill, memory)
-        return moved._replace(extras={**moved.extras, "lagrange": Trained(*stepped)})
+    def update_extras(self, learner: Learner, info: dict[str, Array]) -> dict[str, Trained]:
+        """A step of log τ, and one of log α' uphill on α' · (α gap - threshold): it grows while the gap is large."""
+        moved = dict(learner.extras)
+        if self.temperature is None:
+            log_density = info["log_density"]
+            moved["temperature"] = temperature_step(learner, log_density, self.target_entropy, self._policy_optimizer)
+        if self.lagrange is not None:
+            uphill = _multiplier(learner) * (self.alpha * info["losses/cql"] - self.lagrange)
+            moved["lagrange"] = moved["lagrange"].step(-uphill, self._optimizer)
+        return moved
 
 
 def _log_sum(critics: TwinCritics, states: States, drawn: tuple[Array, Array]) -> Array:

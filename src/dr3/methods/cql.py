@@ -12,11 +12,11 @@ from jax import Array
 from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.hyperparameters import hyperparameters, within
+from dr3.methods.allowed import allowed_only
 from dr3.methods.base import Info
 from dr3.methods.discrete import Learner, chosen
 from dr3.methods.dqn import DQN
-from dr3.methods.quantiles import quantile_td
-from dr3.networks import Critic, QuantileCritic, Trunk
+from dr3.networks import Critic
 
 
 @hyperparameters
@@ -36,7 +36,7 @@ class CQL(DQN):
     alpha: float = 0.1
     """The weight of the conservative term; on Atari 1 for 1 % of the data, 0.1 for more (captions of appendix F)."""
 
-    quantiles: int = 0
+    quantiles: int = 0  # as in DQN, but recorded always, as it was before DQN had it
     """Quantiles of each return, 200 in CQL's release; 0 is the plain DQN base."""
 
     error: Literal["mse", "huber"] = "huber"
@@ -44,19 +44,10 @@ class CQL(DQN):
     def check(self) -> None:
         super().check()
         within("alpha", self.alpha, 0)
-        within("quantiles", self.quantiles, 0)
-
-    def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> Critic:
-        if self.quantiles:
-            return QuantileCritic.create(trunk, actions, self.quantiles, key=key)
-        return super().fresh_critic(trunk, actions, key)
 
     def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
         td, (backup, _) = super().loss(critic, learner, batch, key)
-        if self.quantiles:
-            assert isinstance(critic, QuantileCritic)
-            assert isinstance(learner.target, QuantileCritic)
-            td = quantile_td(critic, learner.target, backup, batch)
         values = critic.values(backup.phi)
-        gap = jnp.mean(jax.nn.logsumexp(values, axis=-1) - chosen(values, batch.actions))
+        everything = jax.nn.logsumexp(allowed_only(values, batch.masks), axis=-1)
+        gap = jnp.mean(everything - chosen(values, batch.actions))
         return td + self.alpha * gap, (backup, {"losses/td": td, "losses/cql": gap})

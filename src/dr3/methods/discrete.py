@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple
 
 import jax
@@ -14,11 +15,14 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
-from dr3.hyperparameters import check_settings, within
+from dr3.hyperparameters import ADDED_LATER, within
 from dr3.methods.base import Info, Spec, objective
+from dr3.methods.target_clip import clipped, with_value_bounds
+from dr3.methods.units import check_vectors, scaled_rewards, standardisation_for
 from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
-from dr3.networks.at_once import at_once
-from dr3.optimization import Adam, move
+from dr3.networks.dormant import recycle
+from dr3.networks.kernels.both_sides import both_sides, in_one_pass
+from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
 
@@ -32,7 +36,7 @@ class Learner(NamedTuple):
 
 @dataclass(frozen=True)
 class DiscreteMethod:
-    """A critic trained by Adam on the subclass's loss. A subclass says its `name`."""
+    """A critic trained on the subclass's loss. A subclass says its `name`."""
 
     name: ClassVar[str]
 
@@ -40,10 +44,13 @@ class DiscreteMethod:
     """γ: what a reward one step later is worth."""
 
     learning_rate: float = 3e-4
-    """Adam's step size."""
+    """Adam's step size, or that of another optimizer."""
 
     adam_epsilon: float = 1e-8
-    """Adam's ε, the floor under the root of the second moment."""
+    """Adam's ε, the floor under the root of the second moment; AdamW's and RMSProp's, too."""
+
+    optimizer: OptimizerName = field(default="adam", metadata=ADDED_LATER)
+    """What takes the steps: adam, adamw (decay 1e-4), rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
 
     batch_size: int = 256
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
@@ -58,8 +65,30 @@ class DiscreteMethod:
     normalise_features: bool = False
     """Give the features unit length before the last layer: the natural rival of DR3."""
 
+    layer_norm: bool = field(default=False, metadata=ADDED_LATER)
+    """LayerNorm before the ReLU of every hidden layer of the critic."""
+
+    hyperspherical: bool = field(default=False, metadata=ADDED_LATER)
+    """Features and weights of unit length in every dense layer, as in SimbaV2; the last layer stays as it is."""
+
+    redo_every: int = field(default=0, metadata=ADDED_LATER)
+    """ReDo: every so many updates hidden units of the critic that have gone silent are drawn anew; 0 is never."""
+
+    redo_threshold: float = field(default=0.1, metadata=ADDED_LATER)
+    """A unit is silent if its mean size is at most so many times that of its layer."""
+
     error: Literal["mse", "huber"] = "mse"
     """How an error e counts: e² (Eq. 1), or Huber: e²/2 up to 1 and |e| - 1/2 beyond, as on Atari."""
+
+    standardise: bool = field(default=False, metadata=ADDED_LATER)
+    """Give each column of observations mean 0 and deviation 1 over the training rows. The networks do it themselves:
+    whoever uses the policy gives it observations as they are."""
+
+    reward_scale: float = field(default=1.0, metadata=ADDED_LATER)
+    """Learn from scale · (r + shift); Q is in these units. Policies are still tried with rewards as they are."""
+
+    reward_shift: float = field(default=0.0, metadata=ADDED_LATER)
+    """See reward-scale."""
 
     # --- What it learns from ---
 
@@ -67,19 +96,27 @@ class DiscreteMethod:
         if not isinstance(data.action_space, DiscreteActions):
             raise UserError(
                 f"{self.name} needs discrete actions, but those of {data.name} are continuous; use continuous-cql "
-                "(ContinuousCQL), sac, brac or bc."
+                "(ContinuousCQL), continuous-iql, td3-bc, rebrac, sac, brac or bc."
             )
-        self.check()
-        return data
+        # Not before training: as a formula a critic that is linear in s makes sense, with no features to learn.
+        within("the number of widths in hidden", len(self.hidden), 1)
+        if self.standardise:
+            check_vectors(data)
+        return scaled_rewards(data, self.reward_scale, self.reward_shift)
 
     def check(self) -> None:
-        """Refuse what nothing can be trained with. (Not on construction: JAX also builds methods from tracers.)"""
-        check_settings(self)
+        """Refuse what nothing can be trained with: a method is asked when it is constructed."""
         within("discount", self.discount, 0, 1)
         within("learning_rate", self.learning_rate, 0)
         within("adam_epsilon", self.adam_epsilon, 0)
         within("batch_size", self.batch_size, 0)
-        within("the number of widths in hidden", len(self.hidden), 1)
+        within("reward_scale", self.reward_scale, 0)
+        within("redo_every", self.redo_every, 0)
+        if self.hyperspherical and (self.layer_norm or self.normalise_features):
+            raise UserError(
+                "hyperspherical features have unit length already: leave out layer_norm, normalise_features."
+            )
+        within("redo_threshold", self.redo_threshold, 0)
         for width in self.hidden:
             within("every width in hidden", width, 1)
 
@@ -88,10 +125,25 @@ class DiscreteMethod:
     def init(self, spec: Spec, key: Array) -> Learner:
         assert isinstance(spec.action_space, DiscreteActions)
         of_trunk, of_head = jax.random.split(key)
-        shape, normalise = spec.observation_shape, self.normalise_features
-        trunk = trunk_for(self.network, shape, self.hidden, key=of_trunk, normalise=normalise)
-        critic = self.fresh_critic(trunk, spec.action_space.count, of_head)
-        return Learner(critic, None, self._adam.init(critic))
+        critic = self.fresh_critic(self._trunk(spec, of_trunk), spec.action_space.count, of_head)
+        return Learner(critic, None, self._optimizer.init(critic))
+
+    def _trunk(self, spec: Spec, key: Array) -> Trunk:
+        return trunk_for(
+            self.network,
+            spec.observation_shape,
+            self.hidden,
+            key=key,
+            normalise=self.normalise_features,
+            layer_norm=self.layer_norm,
+            hyperspherical=self.hyperspherical,
+            standardisation=standardisation_for(spec, self.standardise),
+        )
+
+    def fresh_network(self, spec: Spec, outputs: int, key: Array) -> DiscreteCritic:
+        """Another network like the critic, for a subclass that has a policy or a value beside it."""
+        of_trunk, of_head = jax.random.split(key)
+        return DiscreteCritic.create(self._trunk(spec, of_trunk), outputs, key=of_head)
 
     def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> Critic:
         """The last layer on a fresh trunk; a subclass with another one says so here."""
@@ -108,12 +160,23 @@ class DiscreteMethod:
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
         def total(critic: Critic) -> Array:
-            looking = at_once(critic, batch) if getattr(regularizer, "reaches_next", False) else critic
-            return objective(self, regularizer, looking, learner, batch, key)[0]
+            critic = in_one_pass(critic) if getattr(regularizer, "reaches_next", False) else critic
+            return objective(self, regularizer, critic, learner, batch, key)[0]
 
         before, gradient = jax.value_and_grad(total)(learner.critic)
-        critic, optimizer = self._adam.step(learner.critic, gradient, learner.optimizer)
+        critic, optimizer = self._optimizer.step(learner.critic, gradient, learner.optimizer)
         return learner._replace(critic=critic, optimizer=optimizer), before
+
+    def recycle(self, learner: Learner, batch: Batch, key: Array) -> Learner:
+        """ReDo: dormant units of the critic drawn anew, their moments cleared; called every `redo_every` updates."""
+        critic = learner.critic
+        values = jax.eval_shape(lambda: critic.values(critic.features(batch.observations)))
+        spec = Spec(tuple(batch.observations.shape[1:]), DiscreteActions(values.shape[-1]))
+        # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
+        fresh = dataclasses.replace(self, standardise=False).init(spec, key).critic
+        outputs = critic.trunk.outputs(batch.observations)
+        mended, changed = recycle(critic, fresh, outputs, self.redo_threshold)
+        return learner._replace(critic=mended, optimizer=cleared(learner.optimizer, changed))
 
     @property
     def synchronise_every(self) -> int | None:
@@ -123,8 +186,8 @@ class DiscreteMethod:
         return learner
 
     @property
-    def _adam(self) -> Adam:
-        return Adam(self.learning_rate, self.adam_epsilon)
+    def _optimizer(self) -> Optimizer:
+        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon)
 
     def _mean_error(self, residuals: Array) -> Array:
         return jnp.mean(residuals**2 if self.error == "mse" else optax.huber_loss(residuals))
@@ -136,10 +199,14 @@ class DiscreteMethod:
 
     def act(self, critic: Critic, observations: Array) -> Array:
         """The greedy action, the first of the best."""
-        return jnp.argmax(critic.values(critic.features(observations)), axis=-1)
+        return jnp.argmax(self.action_values(critic, observations), axis=-1)
 
     def values(self, critic: Critic, observations: Array, actions: Array) -> Array:
-        return chosen(critic.values(critic.features(observations)), actions)
+        return chosen(self.action_values(critic, observations), actions)
+
+    def action_values(self, critic: Critic, observations: Array) -> Array:
+        """Q(s, ·): (n, A)."""
+        return critic.values(critic.features(observations))
 
     def features(self, critic: Critic, observations: Array, actions: Array) -> Array:
         """phi(s), whatever the action."""
@@ -166,6 +233,13 @@ class BootstrappedMethod(DiscreteMethod):
     target_rate: float = 1.0
     """How far the target moves towards the critic: 1 copies it (hard); 0.005 with period 1 trails it (soft)."""
 
+    target_clip: bool = field(default=False, metadata=ADDED_LATER)
+    """Clip targets to what the rewards in the data allow: r_min / (1 - γ) to r_max / (1 - γ)."""
+
+    def prepare(self, data: Transitions) -> Transitions:
+        data = super().prepare(data)
+        return with_value_bounds(data, self.discount) if self.target_clip else data
+
     def check(self) -> None:
         super().check()
         within("target_period", self.target_period, 1)
@@ -183,7 +257,7 @@ class BootstrappedMethod(DiscreteMethod):
         assert learner.target is not None
         # Features of s' under the online critic are for regularizers and instruments (and double Q-learning); where
         # nobody asks for them the compiler drops them, so the base method does not pay.
-        phi, phi_next = critic.features(batch.observations), critic.features(batch.next_observations)
+        phi, phi_next = both_sides(critic, batch)
         backup = self.backup(critic, learner.target, phi, phi_next, batch)
         td = self._mean_error(backup.values - backup.targets)
         return td, (backup, {"losses/td": td})
@@ -191,21 +265,27 @@ class BootstrappedMethod(DiscreteMethod):
     def backup(self, critic: Critic, target: Critic, phi: Array, phi_next: Array, batch: Batch) -> Backup:
         """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critic's features."""
         at_next = target.values(target.features(batch.next_observations))
-        following = self.bootstrap(critic.values(phi_next), at_next, batch)
+        return self.tie(critic, phi, phi_next, self.bootstrap(critic.values(phi_next), at_next, batch), batch)
+
+    def tie(self, critic: Critic, phi: Array, phi_next: Array, following: Bootstrap, batch: Batch) -> Backup:
+        """The Backup of a right-hand side."""
         # A time-out is no terminal: it bootstraps.
         bootstraps = 1 - batch.terminals
         discounts = self.discount * bootstraps
+        targets = batch.rewards + discounts * following.values
         return Backup(
             phi=phi,
             phi_next=phi_next,
             values=chosen(critic.values(phi), batch.actions),
             next_values=following.values,
-            targets=jax.lax.stop_gradient(batch.rewards + discounts * following.values),
+            targets=jax.lax.stop_gradient(clipped(targets, batch) if self.target_clip else targets),
             bootstraps=bootstraps,
             discounts=discounts,
             actions=batch.actions,
             next_actions=following.actions,
             same_output=following.same_output,
+            rewards=batch.rewards,
+            readout=readout(critic, phi, batch.actions),
         )
 
     @property
@@ -219,3 +299,8 @@ class BootstrappedMethod(DiscreteMethod):
 def chosen(values: Array, actions: Array) -> Array:
     """The entries of (n, A) that (n,) actions point at: (n,)."""
     return jnp.take_along_axis(values, actions[:, None], axis=-1)[:, 0]
+
+
+def readout(critic: Critic, phi: Array, actions: Array) -> Array:
+    """∂Q(s, a)/∂phi of every row: with a linear last layer its row for a, (n, d)."""
+    return jax.grad(lambda phi: jnp.sum(chosen(critic.values(phi), actions)))(phi)

@@ -10,6 +10,7 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.data.batch import Batch
+from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters, within
 from dr3.methods.base import Info
 from dr3.methods.discrete import Learner
@@ -37,6 +38,8 @@ class REM(DQN):
     def check(self) -> None:
         super().check()
         within("heads", self.heads, 1)
+        if self.quantiles or self.hl_gauss:
+            raise UserError("The heads of rem are of single values: quantiles and hl_gauss are for dqn and cql.")
 
     def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> MultiHeadCritic:
         return MultiHeadCritic.create(trunk, actions, self.heads, key=key)
@@ -47,11 +50,11 @@ class REM(DQN):
         alpha = draw_mixture(key, self.heads)
         mixed = learner._replace(target=learner.target.mixed(alpha))
         td, (backup, info) = super().loss(critic.mixed(alpha), mixed, batch, key)
-        # The values that are told of both sides are the mean's: it acts, and it does not flicker with α. The loss above
-        # is the mixture's, and so is the tie: its max_a' is the a' that this update bootstraps from. Whatever of this
-        # nobody looks at is not computed.
-        told = self.backup(critic.mean(), learner.target.mean(), backup.phi, backup.phi_next, batch)
-        return td, (told._replace(next_actions=backup.next_actions, same_output=backup.same_output), info)
+        # The Backup's values are those of the heads' mean: it acts, and it does not change with α. The loss above is
+        # the mixture's, and so are the next actions, which this update bootstraps from. What nobody uses of this is not
+        # computed.
+        of_mean = self.backup(critic.mean(), learner.target.mean(), backup.phi, backup.phi_next, batch)
+        return td, (of_mean._replace(next_actions=backup.next_actions, same_output=backup.same_output), info)
 
 
 def draw_mixture(key: Array, heads: int) -> Array:

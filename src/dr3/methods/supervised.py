@@ -18,10 +18,10 @@ from dr3.data.transitions import Transitions, monte_carlo_returns
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
 from dr3.methods.base import Info
-from dr3.methods.discrete import DiscreteMethod, Learner, chosen
+from dr3.methods.discrete import DiscreteMethod, Learner, chosen, readout
+from dr3.methods.unlogged import UNLOGGED, mark_unlogged
 from dr3.networks import Critic
-
-UNLOGGED = -1  # in the place of an a': no action, and so none that a is equal to
+from dr3.networks.kernels.both_sides import both_sides
 
 
 @hyperparameters
@@ -37,7 +37,14 @@ class Supervised(DiscreteMethod):
     def prepare(self, data: Transitions) -> Transitions:
         """Returns at this method's own discount, and a mark where a' was not logged."""
         data = super().prepare(data)
-        if data.returns_discount != self.discount:
+        if self.reward_shift == 0 and self.reward_scale != 1:  # returns are linear in rewards
+            data = dataclasses.replace(data, returns=np.float32(self.reward_scale) * data.returns)
+        if data.returns_discount != self.discount or self.reward_shift != 0:
+            if self.reward_shift != 0 and not _whole_episodes(data):
+                raise UserError(
+                    f"reward_shift changes returns by the length of episodes, and not all rows of those of {data.name} "
+                    "are there: give reward_scale alone."
+                )
             if not _whole_episodes(data):
                 raise UserError(
                     f"The returns of {data.name} are discounted by {data.returns_discount}, and not all rows of its "
@@ -45,15 +52,10 @@ class Supervised(DiscreteMethod):
                 )
             returns = monte_carlo_returns(data.rewards, data.episodes, self.discount)
             data = dataclasses.replace(data, returns=returns, returns_discount=self.discount)
-        unlogged = ~(data.next_action_known | data.terminals)
-        if unlogged.any():
-            data = dataclasses.replace(
-                data, next_actions=np.where(unlogged, UNLOGGED, data.next_actions.astype(np.int32))
-            )
-        return data
+        return mark_unlogged(data)
 
     def loss(self, critic: Critic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
-        phi, phi_next = critic.features(batch.observations), critic.features(batch.next_observations)
+        phi, phi_next = both_sides(critic, batch)
         values = chosen(critic.values(phi), batch.actions)
         regression = self._mean_error(values - batch.returns)
         backup = Backup(
@@ -67,6 +69,8 @@ class Supervised(DiscreteMethod):
             actions=batch.actions,
             next_actions=batch.next_actions,
             same_output=(batch.next_actions == batch.actions).astype(jnp.float32),
+            rewards=batch.rewards,
+            readout=readout(critic, phi, batch.actions),
         )
         return regression, (backup, {"losses/regression": regression})
 

@@ -13,6 +13,7 @@ from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters
+from dr3.methods.allowed import greedy, renormalised
 from dr3.methods.cloning import clone_behavior
 from dr3.methods.discrete import Bootstrap, BootstrappedMethod, chosen
 
@@ -36,11 +37,15 @@ class TD(BootstrappedMethod):
         if self.behavior == "logged" and data.next_behavior is None:
             raise UserError(f"{data.name} holds no next_behavior probabilities; train td with --behavior cloned.")
         if self.behavior == "cloned" or data.next_behavior is None:
-            data = dataclasses.replace(data, next_behavior=clone_behavior(data))
+            data = dataclasses.replace(data, next_behavior=clone_behavior(data, standardise=self.standardise))
         return data
 
     def bootstrap(self, online: Array, target: Array, batch: Batch) -> Bootstrap:
-        assert batch.next_behavior is not None
-        expected = jnp.sum(batch.next_behavior * target, axis=-1)
-        likeliest = jnp.argmax(batch.next_behavior, axis=-1)
-        return Bootstrap(expected, likeliest, chosen(batch.next_behavior, batch.actions))
+        return expectation(target, batch)
+
+
+def expectation(target: Array, batch: Batch) -> Bootstrap:
+    """Σ_a' π(a'|s') Q_target(s', a') with the batch's probabilities of allowed actions; a' is the likeliest one."""
+    assert batch.next_behavior is not None
+    policy = renormalised(batch.next_behavior, batch.next_masks)
+    return Bootstrap(jnp.sum(policy * target, axis=-1), greedy(policy, batch.next_masks), chosen(policy, batch.actions))

@@ -6,11 +6,13 @@ from dr3.networks.convolution import Convolution
 from dr3.networks.convolutional import Convolutional, minatar, nature
 from dr3.networks.critic import Critic, DiscreteCritic, Trunk
 from dr3.networks.gaussian_policy import GaussianPolicy, TanhGaussian
-from dr3.networks.heads import Heads, MultiHeadCritic, QuantileCritic
+from dr3.networks.heads import Heads, HistogramCritic, MultiHeadCritic, QuantileCritic
 from dr3.networks.image_encoder import ImageEncoder
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 from dr3.networks.normalised import Normalised
+from dr3.networks.policy_critic import PolicyCritic
+from dr3.networks.state_value import StateValue, ValuedCritics
 from dr3.networks.trunk import Network, trunk_for
 
 __all__ = [
@@ -23,15 +25,19 @@ __all__ = [
     "DiscreteCritic",
     "GaussianPolicy",
     "Heads",
+    "HistogramCritic",
     "ImageEncoder",
     "Linear",
     "MultiHeadCritic",
     "Network",
     "Normalised",
+    "PolicyCritic",
     "QuantileCritic",
+    "StateValue",
     "TanhGaussian",
     "Trunk",
     "TwinCritics",
+    "ValuedCritics",
     "minatar",
     "nature",
     "trunk_for",

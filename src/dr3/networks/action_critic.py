@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -10,9 +11,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.data.standardisation import Standardisation
 from dr3.networks.image_encoder import ImageEncoder, encoder_for
 from dr3.networks.kernels.product import product
+from dr3.networks.layer_norm import Norms, hidden_output, norms_for
 from dr3.networks.linear import Linear
+from dr3.networks.mlp import standardised
 
 States = tuple[Array, ...]  # (n, …) for each of several critics
 
@@ -48,6 +52,8 @@ class ActionCritic(eqx.Module):
     head: Linear
     width: int = eqx.field(static=True)
     encoder: ImageEncoder | None = None
+    norms: Norms = ()
+    standardisation: Standardisation | None = eqx.field(static=True, default=None)  # of states that are vectors
 
     @classmethod
     def create(
@@ -58,28 +64,36 @@ class ActionCritic(eqx.Module):
         *,
         key: Array,
         channels: tuple[int, ...] = (),
+        layer_norm: bool = False,
+        standardisation: Standardisation | None = None,
     ) -> ActionCritic:
         """`channels` are those of the encoder, where the observations are pictures."""
-        encoder = encoder_for(shape, channels, key=key)
+        encoder = encoder_for(shape, channels, key=key, layer_norm=layer_norm)
         inputs = math.prod(shape) if encoder is None else encoder.width
         of_first, *of_stack, of_head = jax.random.split(key, len(hidden) + 1)
         first = StateActionLinear.create(inputs, actions, hidden[0], key=of_first)
         sizes = zip(hidden[:-1], hidden[1:], of_stack, strict=True)
         stack = tuple(Linear.biased(inputs, outputs, key=of_layer) for inputs, outputs, of_layer in sizes)
-        return cls(first, stack, Linear.small(hidden[-1], 1, key=of_head), hidden[-1], encoder)
+        head, norms = Linear.small(hidden[-1], 1, key=of_head), norms_for(hidden, layer_norm)
+        return cls(first, stack, head, hidden[-1], encoder, norms, standardisation)
 
     def states(self, observations: Array) -> Array:
         """What the dense layers see of states: (n, *shape) -> (n, …)."""
         if self.encoder is not None:
             return self.encoder(observations)
-        return observations.reshape(len(observations), -1).astype(jnp.float32)
+        return standardised(observations.reshape(len(observations), -1).astype(jnp.float32), self.standardisation)
 
     def features(self, states: Array, actions: Array) -> Array:
         """phi(s, a): (n, …) of `states`, (…, n, size) -> (…, n, width)."""
-        x = jax.nn.relu(self.first(states, actions))
-        for layer in self.stack:
-            x = jax.nn.relu(layer(x))
-        return x
+        return list(self.outputs(states, actions).values())[-1]
+
+    def outputs(self, states: Array, actions: Array) -> dict[str, Array]:
+        """What every dense layer passes on, by its name."""
+        x = hidden_output(self.norms, 0, self.first(states, actions))
+        outputs = {"dense1": x}
+        for number, layer in enumerate(self.stack, start=1):
+            outputs[f"dense{number + 1}"] = x = hidden_output(self.norms, number, layer(x))
+        return outputs
 
     def values(self, phi: Array) -> Array:
         """(…, width) -> (…)."""
@@ -109,9 +123,11 @@ class TwinCritics(eqx.Module):
         *,
         key: Array,
         channels: tuple[int, ...] = (),
+        layer_norm: bool = False,
+        standardisation: Standardisation | None = None,
     ) -> TwinCritics:
-        keys = jax.random.split(key)
-        return cls(tuple(ActionCritic.create(shape, actions, hidden, key=of, channels=channels) for of in keys))
+        create = partial(ActionCritic.create, shape, actions, hidden, channels=channels, layer_norm=layer_norm)
+        return cls(tuple(create(key=of, standardisation=standardisation) for of in jax.random.split(key)))
 
     def states(self, observations: Array) -> States:
         """What each critic's dense layers see of states (n, *shape): one array for each."""

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 from jax import Array
 
+from dr3.data.standardisation import Standardisation
 from dr3.networks.action_critic import TwinCritics
 from dr3.networks.gaussian_policy import GaussianPolicy
 
@@ -36,11 +37,17 @@ class ActorCritic(eqx.Module):
         high: float,
         key: Array,
         channels: tuple[int, ...] = (),
+        layer_norm: bool = False,
+        standardisation: Standardisation | None = None,
     ) -> ActorCritic:
-        """Where observations are pictures, critics and policy each have an encoder with these channels."""
+        """Where observations are pictures, critics and policy each have an encoder with these channels.
+
+        `layer_norm` is for the critics' layers.
+        """
         of_critics, of_policy = jax.random.split(key)
-        critics = TwinCritics.create(shape, actions, hidden, key=of_critics, channels=channels)
-        policy = GaussianPolicy.create(shape, actions, policy_hidden, key=of_policy, channels=channels)
+        both: dict[str, Any] = {"channels": channels, "standardisation": standardisation}
+        critics = TwinCritics.create(shape, actions, hidden, key=of_critics, layer_norm=layer_norm, **both)
+        policy = GaussianPolicy.create(shape, actions, policy_hidden, key=of_policy, **both)
         return cls(critics, policy, low, high)
 
     def to_unit(self, actions: Array) -> Array:

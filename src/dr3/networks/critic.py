@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import equinox as eqx
 from jax import Array
+from jaxtyping import Float, Shaped
 
 from dr3.networks.linear import Linear
 
@@ -15,7 +16,7 @@ class Trunk(Protocol):
 
     width: int
 
-    def __call__(self, observations: Array) -> Array: ...
+    def __call__(self, observations: Shaped[Array, " n *shape"]) -> Float[Array, "n d"]: ...
 
     def layers(self) -> dict[str, Any]: ...
 
@@ -29,9 +30,9 @@ class Critic(Protocol):
     @property
     def head(self) -> Any: ...
 
-    def features(self, observations: Array) -> Array: ...
+    def features(self, observations: Shaped[Array, " n *shape"]) -> Float[Array, "n d"]: ...
 
-    def values(self, phi: Array) -> Array: ...
+    def values(self, phi: Float[Array, "n d"]) -> Float[Array, "n actions"]: ...
 
     def layers(self) -> dict[str, Any]: ...
 
@@ -50,12 +51,12 @@ class DiscreteCritic(eqx.Module):
     def create(cls, trunk: Trunk, actions: int, *, key: Array) -> DiscreteCritic:
         return cls(trunk, Linear.fan_in(trunk.width, actions, key=key))
 
-    def features(self, observations: Array) -> Array:
-        """phi(s): (n, *shape) -> (n, width)."""
+    def features(self, observations: Shaped[Array, " n *shape"]) -> Float[Array, "n d"]:
+        """phi(s)."""
         return self.trunk(observations)
 
-    def values(self, phi: Array) -> Array:
-        """Q(s, ·) from features: (n, width) -> (n, actions)."""
+    def values(self, phi: Float[Array, "n d"]) -> Float[Array, "n actions"]:
+        """Q(s, ·) from features."""
         return self.head(phi)
 
     def layers(self) -> dict[str, Any]:

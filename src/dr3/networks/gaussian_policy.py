@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from dr3.networks.image_encoder import ImageMLP, encoder_for
+from dr3.data.standardisation import Standardisation
+from dr3.networks.image_encoder import ImageMLP, dense_for
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 
@@ -43,10 +44,14 @@ class TanhGaussian(NamedTuple):
         """One action for each state, or `count` of them: (n, size) or (count, n, size)."""
         shape = self.mean.shape if count is None else (count, *self.mean.shape)
         noise = jax.random.normal(key, shape)
-        raw = self.mean + jnp.exp(self.log_std) * noise
+        raw = self.raw_at(noise)
         # The Gaussian part from the noise itself: (raw - mean) / std would lose digits where std is small.
         gaussian = -0.5 * noise**2 - self.log_std - 0.5 * math.log(2 * math.pi)
         return Sample(jnp.tanh(raw), raw, jnp.sum(gaussian - _log_slope(raw), axis=-1))
+
+    def raw_at(self, noise: Array) -> Array:
+        """u for standard normal noise (…, n, size), which tanh makes an action of."""
+        return self.mean + jnp.exp(self.log_std) * noise
 
     def log_density_at(self, raw: Array) -> Array:
         """log π(tanh(u)) for u (…, n, size): (…, n)."""
@@ -77,12 +82,16 @@ class GaussianPolicy(eqx.Module):
         *,
         key: Array,
         channels: tuple[int, ...] = (),
+        standardisation: Standardisation | None = None,
     ) -> GaussianPolicy:
         of_trunk, of_head = jax.random.split(key)
-        encoder = encoder_for(shape, channels, key=key)
-        dense = MLP.create(shape if encoder is None else (encoder.width,), hidden, key=of_trunk, layer=Linear.biased)
-        head = Linear.small(dense.width, 2 * actions, key=of_head)
-        return cls(dense if encoder is None else ImageMLP(encoder, dense), head)
+        trunk = dense_for(shape, hidden, channels, key=of_trunk, of_encoder=key, standardisation=standardisation)
+        return cls(trunk, Linear.small(trunk.width, 2 * actions, key=of_head))
+
+    @property
+    def size(self) -> int:
+        """Numbers in one action."""
+        return self.head.bias.shape[0] // 2
 
     def __call__(self, observations: Array) -> TanhGaussian:
         mean, log_std = jnp.split(self.head(self.trunk(observations)), 2, axis=-1)

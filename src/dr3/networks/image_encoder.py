@@ -8,8 +8,10 @@ import equinox as eqx
 import jax
 from jax import Array
 
+from dr3.data.standardisation import Standardisation
 from dr3.errors import UserError
 from dr3.networks.convolution import Convolution
+from dr3.networks.layer_norm import Norms, hidden_output, norms_for
 from dr3.networks.linear import Linear
 from dr3.networks.mlp import MLP
 
@@ -28,9 +30,12 @@ class ImageEncoder(eqx.Module):
 
     convolutions: tuple[Convolution, ...]
     width: int = eqx.field(static=True)
+    norms: Norms = ()
 
     @classmethod
-    def create(cls, shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array) -> ImageEncoder:
+    def create(
+        cls, shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array, layer_norm: bool = False
+    ) -> ImageEncoder:
         """Xavier-uniform layers for pictures of this (height, width, channels)."""
         height, width, inputs = shape
         halvings = len(channels) - 1
@@ -39,13 +44,14 @@ class ImageEncoder(eqx.Module):
         keys = jax.random.split(key, len(channels))
         pairs = zip((inputs, *channels[:-1]), channels, keys, strict=True)
         layers = tuple(Convolution.glorot(before, after, KERNEL, key=of) for before, after, of in pairs)
-        return cls(layers, (height >> halvings) * (width >> halvings) * channels[-1])
+        size = (height >> halvings) * (width >> halvings) * channels[-1]
+        return cls(layers, size, norms_for(channels, layer_norm))
 
     def __call__(self, pictures: Array) -> Array:
         x = pictures
-        for layer in self.convolutions[:-1]:
-            x = jax.nn.relu(layer.halved(x))
-        x = jax.nn.relu(self.convolutions[-1](x))
+        for number, layer in enumerate(self.convolutions[:-1]):
+            x = hidden_output(self.norms, number, layer.halved(x))
+        x = hidden_output(self.norms, -1, self.convolutions[-1](x))
         return x.reshape(len(x), math.prod(x.shape[1:]))
 
     def layers(self) -> dict[str, Convolution]:
@@ -70,8 +76,26 @@ class ImageMLP(eqx.Module):
         return {**self.encoder.layers(), **self.dense.layers()}
 
 
-def encoder_for(shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array) -> ImageEncoder | None:
+def dense_for(
+    shape: tuple[int, ...],
+    hidden: tuple[int, ...],
+    channels: tuple[int, ...],
+    *,
+    key: Array,
+    of_encoder: Array,
+    standardisation: Standardisation | None = None,
+) -> MLP | ImageMLP:
+    """Dense layers as CQL's release draws them, over what an encoder sees where observations are pictures."""
+    encoder = encoder_for(shape, channels, key=of_encoder)
+    if encoder is None:
+        return MLP.create(shape, hidden, key=key, layer=Linear.biased, standardisation=standardisation)
+    return ImageMLP(encoder, MLP.create((encoder.width,), hidden, key=key, layer=Linear.biased))
+
+
+def encoder_for(
+    shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array, layer_norm: bool = False
+) -> ImageEncoder | None:
     """An encoder where observations are pictures (height, width, channels); vectors need none."""
     if len(shape) != 3:
         return None
-    return ImageEncoder.create(shape, channels, key=jax.random.fold_in(key, OF_ENCODER))
+    return ImageEncoder.create(shape, channels, key=jax.random.fold_in(key, OF_ENCODER), layer_norm=layer_norm)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -25,8 +25,16 @@ class Normalised(eqx.Module):
     width: int = eqx.field(static=True)
 
     def __call__(self, observations: Array) -> Array:
-        phi = self.trunk(observations)
-        return phi * jax.lax.rsqrt(jnp.maximum(jnp.sum(phi**2, axis=-1, keepdims=True), SMALLEST))
+        return unit_length(self.trunk(observations))
+
+    def outputs(self, observations: Array) -> dict[str, Array]:
+        """What every hidden layer passes on, by its name, before it has unit length."""
+        return cast(Any, self.trunk).outputs(observations)
 
     def layers(self) -> dict[str, Any]:
         return self.trunk.layers()
+
+
+def unit_length(x: Array, axis: int = -1) -> Array:
+    """x / ‖x‖ along an axis; what is 0 stays 0."""
+    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x**2, axis=axis, keepdims=True), SMALLEST))

@@ -22,6 +22,11 @@ def atari(method: Name, data: Data, *, dr3: bool) -> tuple[DQN, DR3 | None]:
     """One of the paper's agents on one of its data sets, without or with DR3 at its c0.
 
     All are trained by the released agent's Adam and on the Huber error. The paper gives no c0 for DQN; CQL's is taken.
+
+    Args:
+        method: The name of the method.
+        data: The name of the data set.
+        dr3: With DR3, or without.
     """
     from dr3.methods import CQL, DQN, REM
     from dr3.regularizers import DR3

@@ -13,7 +13,11 @@ from dr3.paper.text_checks import claims_in_the_text, stated_twice
 
 
 def audit(seed: int = 0) -> list[Check]:
-    """All checks; `seed` is for the search for possible runs and for the bootstrap."""
+    """All checks; `seed` is for the search for possible runs and for the bootstrap.
+
+    Args:
+        seed: For the search for possible runs, and for the bootstrap.
+    """
     return [
         *medians(),
         *interquartile_means(np.random.default_rng(seed)),

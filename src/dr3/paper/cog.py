@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def cog(*, dr3: bool) -> tuple[COG, DR3 | None]:
-    """COG on the drawer tasks, without or with DR3. The paper gives no c0; that of collaborators' code is taken."""
+    """COG on the drawer tasks, without or with DR3. The paper gives no c0; that of collaborators' code is taken.
+
+    Args:
+        dr3: With DR3, or without.
+    """
     from dr3.methods import COG
     from dr3.regularizers import DR3
 

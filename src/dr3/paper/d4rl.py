@@ -20,6 +20,10 @@ def d4rl_cql(domain: Domain, *, dr3: bool) -> tuple[ContinuousCQL, DR3 | None]:
     """CQL on one of the paper's domains, without or with DR3 at its c0.
 
     AntMaze learns from 4 (r - ½) and with the Lagrange multiplier, as CQL's release does; the paper names neither.
+
+    Args:
+        domain: One of the paper's domains.
+        dr3: With DR3, or without.
     """
     from dr3.methods import ContinuousCQL
     from dr3.regularizers import DR3
@@ -47,7 +51,11 @@ def d4rl_cql(domain: Domain, *, dr3: bool) -> tuple[ContinuousCQL, DR3 | None]:
 
 
 def d4rl_brac(*, dr3: bool) -> tuple[BRAC, DR3 | None]:
-    """BRAC on the Gym-MuJoCo tasks in the paper's form; it gives no c0 for it, and CQL's on MuJoCo is taken."""
+    """BRAC on the Gym-MuJoCo tasks in the paper's form; it gives no c0 for it, and CQL's on MuJoCo is taken.
+
+    Args:
+        dr3: With DR3, or without.
+    """
     from dr3.methods import BRAC
     from dr3.regularizers import DR3
 

@@ -196,7 +196,11 @@ class Setting:
 
 
 def settings(name: str) -> tuple[Setting, ...]:
-    """The hyperparameters of one preset."""
+    """The hyperparameters of one preset.
+
+    Args:
+        name: The name of the preset.
+    """
     if name not in PRESETS:
         raise UserError(f"there is no preset named {name!r}; `dr3 paper show` lists them.")
     preset = PRESETS[name]

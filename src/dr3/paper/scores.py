@@ -45,13 +45,23 @@ def score_range(task: str) -> tuple[float, float] | None:
 
 
 def normalise(task: str, value: float) -> float | None:
-    """The normalised score (in percent) of a return, or None for a task without a `score_range`."""
+    """The normalised score (in percent) of a return, or None for a task without a `score_range`.
+
+    Args:
+        task: The name of the task.
+        value: The return.
+    """
     limits = score_range(task)
     return None if limits is None else 100.0 * (value - limits[0]) / (limits[1] - limits[0])
 
 
 def printed(algorithm: str, task: str) -> tuple[Printed, ...]:
-    """All that the paper's tables say about an algorithm on a task, as normalised scores; empty if nothing."""
+    """All that the paper's tables say about an algorithm on a task, as normalised scores; empty if nothing.
+
+    Args:
+        algorithm: The name of the algorithm, as the tables print it.
+        task: The name of the task.
+    """
     wanted = re.sub(r"\s", "", algorithm).lower()
     return tuple(
         Printed(column.measure, _as_score(value, score_range(task) if found.unit == "return" else None), found.name)

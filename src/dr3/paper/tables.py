@@ -119,7 +119,11 @@ def all_tables() -> dict[str, Table]:
 
 
 def table(name: str) -> Table:
-    """One table; `all_tables()` lists them."""
+    """One table; `all_tables()` lists them.
+
+    Args:
+        name: One of `all_tables`.
+    """
     if name not in all_tables():
         raise UserError(f"the paper has no table named {name!r}; `dr3 paper show` lists them.")
     return all_tables()[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -16,7 +15,7 @@ from dr3.backup import Backup
 from dr3.errors import UserError
 from dr3.hyperparameters import hyperparameters, within
 from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps
-from dr3.regularizers.base import Gradients
+from dr3.regularizers.base import CriticView
 
 RELATIVE_STEP = 0.1  # η ‖K‖ where no η is given
 SMALLEST = 1e-15  # ‖K‖ is 0 where all features are; η² must stay a number
@@ -76,7 +75,7 @@ class LabelNoiseDR3:
         return self.scope == "last_layer"
 
     def check(self) -> None:
-        """Refuse settings that mean nothing."""
+        within("coefficient", self.coefficient, 0)
         within("steps", self.steps, 1)
         within("rows", self.rows, 0)
         if self.step_size is not None and not self.step_size > 0:
@@ -84,15 +83,16 @@ class LabelNoiseDR3:
 
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar, the mean over the batch as in DR3."""
-
-        def none() -> Gradients:
+        if self.scope == "all":
             raise UserError("label-noise with scope=all needs gradients: it is called by an objective, or as `weigh`.")
+        return self._weigh(backup.phi, backup.phi_next, backup)[0]
 
-        return self.weigh(backup, none)[0]
-
-    def weigh(self, backup: Backup, gradients: Callable[[], Gradients]) -> tuple[Array, dict[str, Array]]:
+    def weigh(self, backup: Backup, view: CriticView) -> tuple[Array, dict[str, Array]]:
         """The penalty, and with the exact solver the share of critics for which I - ηK contracts."""
-        here, following = gradients() if self.scope == "all" else (backup.phi, backup.phi_next)
+        here, following = view.gradients() if self.scope == "all" else (backup.phi, backup.phi_next)
+        return self._weigh(here, following, backup)
+
+    def _weigh(self, here: Array, following: Array, backup: Backup) -> tuple[Array, dict[str, Array]]:
         ensemble = [array.reshape(-1, *array.shape[-2:]) for array in (here, following)]
         penalties, contracts = jax.vmap(lambda J, J_next: self._of_one(J, J_next, backup))(*ensemble)
         notes = {"contracts": jnp.mean(contracts)} if self.solver == "fixed_point" else {}
@@ -110,8 +110,7 @@ class LabelNoiseDR3:
         noisy = slice(None, None, -(-len(J) // self.rows) if self.rows else 1)
         constant = stop_gradient(J[noisy])
         same, cross = J @ constant.T, J_next @ constant.T
-        heads = backup.actions.ndim == 1  # one for each action; continuous actions are inputs, and share one output
-        if self.per_action and self.scope == "last_layer" and heads:
+        if self.per_action and self.scope == "last_layer" and backup.rows_per_action:
             outputs = backup.actions[noisy]
             same = same * (backup.actions[:, None] == outputs)
             cross = cross * (backup.next_actions[:, None] == outputs)

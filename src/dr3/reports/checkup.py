@@ -60,7 +60,7 @@ class Checkup:
 
     def _notice(self, runs: Runs) -> None:
         """Start over where the folder holds another run than before."""
-        identity = (runs.config["members"], runs.config["data"])
+        identity = (runs.config.members, runs.config.data)
         if identity != self._identity:
             self._forget()
             self._identity = identity

@@ -15,7 +15,7 @@ from dr3.notation import spell
 from dr3.reports.curves import Panel
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
-from dr3.stats import Interval, average_over_checkpoints, carried_on, difference, improvement, interval, mean
+from dr3.stats import Interval, average_over_checkpoints, difference, forward_fill, improvement, interval, mean
 
 MEASURED = {
     "dot product": "features/dot_product",
@@ -42,7 +42,7 @@ class Side:
     regularizer: str
     seeds: int
     diverged: int
-    final: Score | None  # of the last checkpoint; None where policies were not tried
+    final: Score | None  # of the last checkpoint; None where policies were not evaluated
     average: Score | None  # over 20 checkpoints evenly spread over training, the paper's measure of stability
     measured: Mapping[str, float]  # medians over seeds at the end
 
@@ -59,7 +59,7 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
         scores = (
             returns_of(runs.evaluation_steps, runs.evaluations[RETURN][members]) if RETURN in runs.evaluations else {}
         )
-        told = {
+        summaries = {
             key: score(value, first.get(key), paired=len(value) == len(first.get(key, ())), replicates=replicates)
             for key, value in scores.items()
         }
@@ -69,8 +69,8 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
                 regularizer=word,
                 seeds=len(members),
                 diverged=sum(str(number) in runs.status["diverged"] for number in members),
-                final=told.get("final"),
-                average=told.get("average"),
+                final=summaries.get("final"),
+                average=summaries.get("average"),
                 measured={name: last_median(runs.metrics[key][members]) for name, key in MEASURED.items()},
             )
         )
@@ -79,8 +79,8 @@ def compare(runs: Runs, *, replicates: int = 10_000) -> list[Side]:
 
 def as_json(runs: Runs, sides: list[Side]) -> dict[str, Any]:
     """Everything in the comparison as plain numbers."""
-    told = [for_json(asdict(side)) for side in sides]
-    return {"run": str(runs.path), "steps": runs.status["step"], "sides": told}
+    listed = [for_json(asdict(side)) for side in sides]
+    return {"run": str(runs.path), "steps": runs.status["step"], "sides": listed}
 
 
 def panels(runs: Runs) -> list[Panel]:
@@ -111,8 +111,8 @@ def _panel(name: str, steps: NDArray[Any], values: NDArray[Any]) -> tuple[str, N
 
 
 def returns_of(steps: NDArray[Any], curves: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Final and average returns, each (seeds, 1), of returns (seeds, T); nothing where no trained policy was tried."""
-    trained = carried_on(curves)[:, steps > 0]
+    """Final and average returns, each (seeds, 1), of returns (seeds, T); empty if no trained policy was evaluated."""
+    trained = forward_fill(curves)[:, steps > 0]
     if trained.shape[1] == 0 or np.isnan(trained).any():
         return {}
     return {"final": trained[:, -1:], "average": average_over_checkpoints(trained[:, None])}
@@ -133,4 +133,4 @@ def score(
 
 def last_median(curves: NDArray[np.float64]) -> float:
     """The median over members of what was last known of each, of (members, T); NaN before the first measurement."""
-    return float(np.median(carried_on(curves)[:, -1])) if curves.shape[1] else float("nan")
+    return float(np.median(forward_fill(curves)[:, -1])) if curves.shape[1] else float("nan")

@@ -37,11 +37,11 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Row:
+class ReportRow:
     """One group's line of the table."""
 
     group: Group
-    scores: Mapping[str, Score]  # `final` and `average`; empty where policies were not tried
+    scores: Mapping[str, Score]  # `final` and `average`; empty where policies were not evaluated
     measured: Mapping[str, float]  # medians over seeds at the end
 
 
@@ -52,7 +52,7 @@ class Content:
     readings: list[Reading]
     groups: list[Group]
     panels: list[Panel]
-    rows: list[Row]
+    rows: list[ReportRow]
 
     @property
     def reference(self) -> Group:
@@ -71,7 +71,7 @@ def gather(readings: Sequence[Reading]) -> Content:
 def _panels(readings: Sequence[Reading], groups: Sequence[Group]) -> list[Panel]:
     runs = [reading.runs for reading in readings]
     metrics = [one.steps for one in runs], [one.metrics for one in runs]
-    tried = [one.evaluation_steps for one in runs], [one.evaluations for one in runs]
+    evaluated = [one.evaluation_steps for one in runs], [one.evaluations for one in runs]
     judged = [reading.health.measurements if reading.health else None for reading in readings]
     measured = (
         [np.zeros(0, np.int64) if found is None else found.steps for found in judged],
@@ -80,7 +80,7 @@ def _panels(readings: Sequence[Reading], groups: Sequence[Group]) -> list[Panel]
     # One spectrum for all runs: of the last layer alone where a single one of them has no other.
     everywhere = all("spectrum/all/margin" in columns for columns in measured[1] if columns)
     which, of = ("all", "over all parameters") if everywhere else ("last_layer", "over the last layer alone")
-    wanted = [("return", tried, RETURN)]
+    wanted = [("return", evaluated, RETURN)]
     wanted += [(name, metrics, MEASURED[name]) for name in ("dot product", "mean Q", "srank", "cosine")]
     wanted += [
         ("distance from instability", measured, f"spectrum/{which}/margin"),
@@ -109,17 +109,17 @@ def _level(
     return None
 
 
-def _rows(readings: Sequence[Reading], groups: Sequence[Group], reference: Group) -> list[Row]:
+def _rows(readings: Sequence[Reading], groups: Sequence[Group], reference: Group) -> list[ReportRow]:
     runs = [reading.runs for reading in readings]
-    tried = [one.evaluation_steps for one in runs], [one.evaluations for one in runs]
+    evaluated = [one.evaluation_steps for one in runs], [one.evaluations for one in runs]
     metrics = [one.steps for one in runs], [one.metrics for one in runs]
-    first = returns_of(*reference.gather(*tried, RETURN))
+    first = returns_of(*reference.gather(*evaluated, RETURN))
     rows = []
     for one in groups:
         scores = {}
-        for key, values in returns_of(*one.gather(*tried, RETURN)).items():
+        for key, values in returns_of(*one.gather(*evaluated, RETURN)).items():
             compared = None if one is reference or one.data != reference.data else first.get(key)
             scores[key] = score(values, compared, paired=one.seeds == reference.seeds)
         last = {name: one.gather(*metrics, key)[1] for name, key in MEASURED.items()}
-        rows.append(Row(one, scores, {name: last_median(values) for name, values in last.items()}))
+        rows.append(ReportRow(one, scores, {name: last_median(values) for name, values in last.items()}))
     return rows

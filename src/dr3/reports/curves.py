@@ -65,6 +65,52 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
         plt.close(figure)
 
 
+def draw_bands(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int | None = None) -> None:
+    """Write the panels as one picture for a page: medians with the middle half of runs around them, one legend for all.
+
+    Panels of a row that measure the same have the same scale.
+    """
+    check_picture(path)
+    from matplotlib.figure import Figure
+
+    with style.style():
+        columns = columns or len(panels)
+        rows = -(-len(panels) // columns)
+        labels = list(dict.fromkeys(label for panel in panels for label in panel.lines))
+        colour = style.colours(labels)
+        figure = Figure(figsize=(max(5.0, 3.1 * columns), 0.9 + 2.4 * rows), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+        for axis in axes.flat[len(panels) :]:
+            axis.set_axis_off()
+        for number, (axis, panel) in enumerate(zip(axes.flat, panels, strict=False)):
+            for label, (steps, values) in panel.lines.items():
+                low, middle, high = np.nanpercentile(values, (25, 50, 75), axis=0)
+                axis.fill_between(steps, low, high, color=colour[label], alpha=0.2, linewidth=0)
+                axis.plot(steps, middle, color=colour[label], linewidth=2.0, label=label)
+            if panel.log:
+                axis.set_yscale("log")
+            first = number % columns == 0 or panels[number - 1].ylabel != panel.ylabel
+            axis.set_title(panel.title, fontsize=10)
+            axis.set_ylabel(panel.ylabel if first else "")
+            axis.grid(visible=False, axis="x")
+            axis.xaxis.set_major_formatter(lambda value, _: style.short(value))
+            axis.locator_params(axis="x", nbins=4)
+            if number + columns >= len(panels):
+                axis.set_xlabel("gradient updates")
+        for row in range(rows):
+            beside = list(zip(axes[row], panels[row * columns :], strict=False))
+            if len({(panel.ylabel, panel.log) for _, panel in beside}) == 1:
+                limits = [axis.get_ylim() for axis, _ in beside]
+                for axis, _ in beside:
+                    axis.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
+        handles = [figure.axes[0].plot([], [], color=colour[label], linewidth=2.0)[0] for label in labels]
+        figure.legend(handles, labels, loc="outside upper left", ncols=min(len(labels), 2 * columns), frameon=False)
+        if caption:
+            style.caption(figure, caption)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+
+
 def _fill(axis: Axes, panel: Panel) -> None:
     colour = style.colours(panel.lines)
     for label, (steps, values) in panel.lines.items():

@@ -44,12 +44,12 @@ def group(runs: Sequence[Runs]) -> list[Group]:
     algorithm, then by the settings, the data and at last the run, each only where groups differ in it.
     """
     settings = _settings(runs)
-    several = len({one.config["data"]["name"] for one in runs}) > 1
+    several = len({one.config.data.name for one in runs}) > 1
     found: dict[Any, list[tuple[int, int]]] = {}
     names: dict[Any, str] = {}
     for place, one in enumerate(runs):
-        data = one.config["data"]["name"]
-        rhythm = (one.status["step"], one.config["metrics_every"], one.config["evaluate_every"])
+        data = one.config.data.name
+        rhythm = (one.status["step"], one.config.metrics_every, one.config.evaluate_every)
         for number, member in enumerate(one.members):
             words = settings[place][number]
             key = (member.algorithm, words, data, rhythm)
@@ -76,6 +76,6 @@ def _settings(runs: Sequence[Runs]) -> list[list[str]]:
     for method in {member.method.name for *_, member in everyone}:
         alike = [(place, number, member) for place, number, member in everyone if member.method.name == method]
         for (place, number, _), varying in zip(alike, differences([member for *_, member in alike]), strict=True):
-            told = (f"{key} {value}" for key, value in varying.items() if key not in ("regularizer", "seed"))
-            words[place][number] = ", ".join(told)
+            settings = (f"{key} {value}" for key, value in varying.items() if key not in ("regularizer", "seed"))
+            words[place][number] = ", ".join(settings)
     return words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -14,7 +15,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-import dr3
 from dr3.data.npz import DAMAGE
 from dr3.data.transitions import Transitions
 from dr3.diagnostics import Measurements
@@ -36,8 +36,9 @@ class Kept:
     def __init__(self, runs: Runs, step: int, what: Literal["all", "last-layer", "fqe"]) -> None:
         self.step = step
         self.path = runs.path / "measurements" / f"{step:09d}{'' if what == 'all' else f'-{what}'}.npz"
-        told = [runs.config["members"], runs.config["data"], what, _code()]
-        digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
+        record = runs.config.to_json()
+        content = [record["members"], record["data"], what, _code(), _code_of_plugins(runs)]
+        digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
         digest.update(runs.folder.checkpoints.path(step).read_bytes())
         self.key = digest.hexdigest()
 
@@ -70,7 +71,7 @@ def kept_fqe(runs: Runs, steps: Sequence[int], data: Transitions | None) -> NDAr
     missing = [step for step in steps if step not in known]
     if missing:
         for step, values in zip(missing, fqe_of_runs(runs, missing, data).T, strict=True):
-            columns, rows = {FQE_VALUE: values[:, None]}, runs.config["data"]["rows"]
+            columns, rows = {FQE_VALUE: values[:, None]}, runs.config.data.rows
             known[step] = Measurements(np.array([step], np.int64), columns, rows)
             kept[step].write(known[step])
     return np.concatenate([known[step].columns[FQE_VALUE] for step in steps], axis=1)
@@ -80,6 +81,13 @@ def kept_fqe(runs: Runs, steps: Sequence[int], data: Transitions | None) -> NDAr
 def _code() -> str:
     """All of this package, whatever its version says, and the versions of what it computes with."""
     digest = hashlib.sha256(json.dumps([metadata.version(name) for name in PACKAGES]).encode())
-    for file in sorted(Path(dr3.__file__).parent.rglob("*.py")):
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def _code_of_plugins(runs: Runs) -> list[str]:
+    """The file of every class of the members that is not in this package."""
+    classes = {type(one) for member in runs.members for one in (member.method, member.regularizer) if one is not None}
+    files = {sys.modules[cls.__module__].__file__ for cls in classes if not cls.__module__.startswith("dr3.")}
+    return sorted(hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files if file)

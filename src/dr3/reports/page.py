@@ -91,21 +91,22 @@ def document(name: str, parts: dict[str, Html], *, groups: int, live: Live | Non
 def title(readings: Sequence[Reading]) -> str:
     """`dqn on grid16smoothobs-256`, for all runs together."""
     methods = dict.fromkeys(reading.runs.members[0].method.name for reading in readings)
-    data = dict.fromkeys(reading.runs.config["data"]["name"] for reading in readings)
+    data = dict.fromkeys(reading.runs.config.data.name for reading in readings)
     return f"{', '.join(methods)} on {', '.join(data)}"
 
 
 def _head(content: Content, live: Live | None) -> Html:
     lines = []
     for reading in content.readings:
-        status, steps = reading.runs.status, reading.runs.config["steps"]
+        status, steps = reading.runs.status, reading.runs.config.steps
         # The status is written with the state, the metrics between two states.
         now = max([status["step"], *reading.runs.steps[-1:].tolist()])
         far = f"{now:,} steps, finished" if status["finished"] else f"step {now:,} of {steps:,}"
         lines.append(
             tag("p", tag("code", str(reading.runs.path)), f" · {len(reading.runs)} members · {far}", class_="soft")
         )
-    follows = live and tag("p", tag("span", class_="live"), "Updates while the run trains.", class_="soft")
+    going = not all(reading.runs.status["finished"] for reading in content.readings)
+    follows = live and going and tag("p", tag("span", class_="live"), "Updates while the run trains.", class_="soft")
     return join([tag("h1", title(content.readings)), *lines, follows])
 
 

@@ -16,7 +16,7 @@ def configuration(runs: Sequence[Runs]) -> Html:
     """For each run the settings that all members share and those in which they differ, then the whole record."""
     parts: list[Html | None] = [tag("h2", "Configuration")]
     for number, one in enumerate(runs):
-        whole = tag("pre", json.dumps(one.config, indent=2, ensure_ascii=False))
+        whole = tag("pre", json.dumps(one.config.to_json(), indent=2, ensure_ascii=False))
         record = tag("details", tag("summary", "config.json"), whole, id=f"config-{number}")
         parts += [_name(one, runs), _facts(_settings(one)), record]
     return join(parts)
@@ -35,13 +35,13 @@ def environment(runs: Sequence[Runs]) -> Html:
 def _settings(one: Runs) -> dict[str, Any]:
     varying = {key: [label[key] for label in one.labels] for key in (one.labels[0] if one.labels else {})}
     method = dataclasses.asdict(one.members[0].method)  # ty: ignore
-    data, config = one.config["data"], one.config
+    data = one.config.data
     return {
         "method": one.members[0].method.name,
-        "data": f"{data['name']}, {data['rows']:,} rows",
-        "source": data["source"],
-        "updates": f"{config['steps']:,}",
-        "evaluation": config["evaluation"],
+        "data": f"{data.name}, {data.rows:,} rows",
+        "source": data.source,
+        "updates": f"{one.config.steps:,}",
+        "evaluation": one.config.evaluation,
         **{name: value for name, value in method.items() if name not in varying},
         **{key: list(dict.fromkeys(map(str, values))) for key, values in varying.items()},
     }

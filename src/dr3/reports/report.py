@@ -25,7 +25,14 @@ def write_report(
     """Write the report of one or several runs and return its path: `report.html` in the run's folder by default.
 
     `data` and `gradients` as in `dr3.diagnostics.measure`. Where the data of a run cannot be had, its report gives the
-    reason in place of the verdicts, and everything else. `progress` is told after each checkpoint.
+    reason in place of the verdicts, and everything else. `progress` is called after each checkpoint.
+
+    Args:
+        runs: One run or several.
+        path: The file; None is report.html in the folder of the run.
+        data: What the runs were trained on; None loads it from where it was.
+        gradients: Measure the spectrum over all parameters, and not over the last layer alone.
+        progress: Called with a title, how many checkpoints are measured and how many there are.
     """
     several = [runs] if isinstance(runs, Runs) else list({one.path.resolve(): one for one in runs}.values())
     if not several:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dr3.reports.compare import MEASURED, Score
-from dr3.reports.content import Content, Row
+from dr3.reports.content import Content, ReportRow
 from dr3.reports.markup import Html, join, tag
 from dr3.reports.svg import colour_class
 from dr3.stats import Interval
@@ -15,17 +15,17 @@ RETURNS = {"final": "final return", "average": "average return"}
 
 
 def table(content: Content) -> Html:
-    """A row for each group: first its returns, where policies were tried, then the instruments."""
+    """A row for each group: first its returns, where policies were evaluated, then the instruments."""
     parts: list[Html] = [tag("h2", "Results")]
     if any(row.scores for row in content.rows):
         compared = any(score.gain for row in content.rows for score in row.scores.values())
         parts += [tag("p", _words(content, compared), class_="soft"), _returns(content.rows, compared)]
-    told = "The instruments: medians over seeds at the last measurement."
+    caption = "The instruments: medians over seeds at the last measurement."
     cells = [{name: _number(row.measured[name]) for name in MEASURED} for row in content.rows]
-    return join([*parts, tag("p", told, class_="soft"), _table(content.rows, cells)])
+    return join([*parts, tag("p", caption, class_="soft"), _table(content.rows, cells)])
 
 
-def _returns(rows: Sequence[Row], compared: bool) -> Html:
+def _returns(rows: Sequence[ReportRow], compared: bool) -> Html:
     cells: list[dict[str, Html | str]] = []
     for row in rows:
         cells.append({"seeds": str(len(row.group.members))})
@@ -38,7 +38,7 @@ def _returns(rows: Sequence[Row], compared: bool) -> Html:
     return _table(rows, cells)
 
 
-def _table(rows: Sequence[Row], cells: Sequence[Mapping[str, Html | str]]) -> Html:
+def _table(rows: Sequence[ReportRow], cells: Sequence[Mapping[str, Html | str]]) -> Html:
     """On a narrow screen each row becomes a list of its cells, named by their labels."""
     head = tag("tr", tag("th", "algorithm", scope="col"), *(tag("th", name, scope="col") for name in cells[0]))
     body = []
@@ -71,7 +71,7 @@ def _gain(score: Score | None) -> Html | str:
     return _with_limits(estimate, score.gain, "+") if score.interval else estimate
 
 
-def _better(row: Row) -> Html | str:
+def _better(row: ReportRow) -> Html | str:
     """Of the final return. A single seed wins or loses: no interval can be had from it."""
     score = row.scores.get("final")
     if score is None or score.improvement is None or score.interval is None:

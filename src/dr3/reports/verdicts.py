@@ -44,8 +44,13 @@ def _basis(readings: Sequence[Reading]) -> str:
     rows = dict.fromkeys(one.health.measurements.rows for one in readings if one.health)
     return (
         f"A verdict is about the last checkpoint that was measured (step {' and '.join(f'{s:,}' for s in steps)}), "
-        f"on {' and '.join(f'{n:,}' for n in rows)} rows of the data."
+        f"on {' and '.join(f'{n:,}' for n in rows)} rows of the data.{_not_looked_at(readings)}"
     )
+
+
+def _not_looked_at(readings: Sequence[Reading]) -> str:
+    names = dict.fromkeys(name for one in readings if one.health for name in one.health.not_looked_at)
+    return f" Not looked at: {', '.join(names)}." if names else ""
 
 
 def _card(number: int, group: Group, readings: Sequence[Reading]) -> Html:
@@ -85,7 +90,7 @@ def _verdict(name: str, found: Sequence[tuple[int, Verdict]]) -> Html:
     return tag(
         "div",
         tag("h4", name),
-        tag("p", first.sentence),
+        tag("p", " ".join(filter(None, [first.sentence, first.shown]))),
         tag("p", f"{where} step {first.since:,}.", class_="when"),
         tag("p", first.advice),
         class_="verdict",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread, Timer
 from typing import Any
 
 from dr3.errors import UserError
@@ -19,6 +21,8 @@ from dr3.runs import Runs
 from dr3.runs.folder import RunFolder
 
 HOST = "127.0.0.1"  # never a public address: a report says where things lie on this machine
+MOST_CONNECTIONS = 32  # a browser opens six
+SECONDS_PER_REQUEST = 10.0
 
 
 class Watcher:
@@ -94,7 +98,7 @@ def serve(watcher: Watcher, port: int) -> ThreadingHTTPServer:
         pages = watcher
 
     try:
-        return ThreadingHTTPServer((HOST, port), Handler)
+        return _Server((HOST, port), Handler)
     except (OSError, OverflowError) as error:
         raise UserError(f"Port {port} cannot be used ({error}); choose another with --port, or --port 0.") from None
 
@@ -112,12 +116,55 @@ def measure_in_background(watcher: Watcher, stop: Event, seconds: float = 2.0) -
     return thread
 
 
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection, and no more of them than `MOST_CONNECTIONS`: others are closed at once."""
+
+    daemon_threads = True
+
+    def __init__(self, *settings: Any) -> None:
+        self.free = BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(*settings)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:  # a browser asks again
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Who leaves in the middle, or sends nonsense, is no news; a mistake of our own is."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
     """GET of the page and of its version; every other method is refused by the base class."""
 
     pages: Watcher
+    timeout = SECONDS_PER_REQUEST  # for each piece of a request or of an answer
+
+    def handle(self) -> None:
+        """Give the whole request no longer than that, however small the pieces that it comes in."""
+        self.limit = Timer(SECONDS_PER_REQUEST, self._hang_up)
+        self.limit.daemon = True
+        self.limit.start()
+        try:
+            super().handle()
+        finally:
+            self.limit.cancel()
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
+        self.limit.cancel()  # it has come; drawing the page may take its time
         port = self.connection.getsockname()[1]
         # A foreign page whose name was rebound to this address would send its own name here.
         if self.headers.get("Host") not in {f"{name}:{port}" for name in (HOST, "localhost")}:

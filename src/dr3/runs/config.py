@@ -1,101 +1,241 @@
-"""The resolved configuration of a run: enough to build everything again, and to tell two runs apart."""
+"""The configuration of a run: enough to build everything again, and to tell two runs apart.
+
+What is read from a `config.json` is held to the same types and ranges as what is asked for: both are a `RunConfig`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import math
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from dr3.data.source import absolute
+from dr3.data.standardisation import Standardisation
+from dr3.data.subsets import split_episodes
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 from dr3.errors import UserError
+from dr3.files import read_json
+from dr3.hyperparameters import MOST, check_settings, within
 from dr3.methods import Spec
 from dr3.runs.member import Member
 
-FORMAT = 1
+FORMAT = 2  # since 2 the arrays of a checkpoint are named; 1 is read too
+ACTIONS = {cls.__name__: cls for cls in (DiscreteActions, ContinuousActions)}
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
 # fingerprint, whatever its name and wherever it is; and a run keeps to the cores that it began with.
-_MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.discount", "one_core")
+_MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.found_at", "data.discount", "one_core")
 # Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
+_ALWAYS = ("source", "world")  # what every record of data has, though it be null
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
 
-def resolve(
-    data: Transitions,
-    members: Sequence[Member],
-    evaluation: dict[str, Any] | None,
-    *,
-    steps: int,
-    metrics_every: int | None,
-    evaluate_every: int | None,
-    execution: str,
-    one_core: bool,
-    init_from: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Every choice written out, defaults and all."""
-    return {
-        "format": FORMAT,
-        "data": {
-            "name": data.name,
-            "source": data.source,
-            "rows": len(data),
-            "world": data.world,
-            "discount": data.returns_discount,
-            "fingerprint": data.fingerprint(),
-        },
-        "observation_shape": list(data.observations.shape[1:]),
-        "action_space": {"kind": type(data.action_space).__name__, **asdict(data.action_space)},
-        "members": [member.to_json() for member in members],
-        "steps": steps,
-        "metrics_every": metrics_every or max(1, steps // 100),
-        "evaluate_every": evaluate_every or max(1, steps // 20),
-        "evaluation": evaluation,
-        "execution": execution,
-        "one_core": one_core,
-        **({} if init_from is None else {"init_from": init_from}),
-    }
+@dataclass(frozen=True)
+class DataConfig:
+    """The table that a run learns from."""
+
+    name: str
+    source: str | None
+    rows: int
+    world: str | None
+    discount: float  # of its Monte-Carlo returns, which need not be the method's
+    fingerprint: str
+    found_at: str | None = None  # the source with whole paths, so that it is found from any folder
+    held_out: str | None = None  # the share of the episodes that was kept aside: `split_episodes` finds them again
+    kept: str | None = None  # the fingerprint of the others, where some were
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        within("rows", self.rows, 1)
+        within("discount", self.discount, 0, 1)
 
 
-def folder_name(config: dict[str, Any]) -> str:
-    """A name that follows from the configuration, so that a rerun finds its run."""
-    lasting = {key: value for key, value in config.items() if key not in _NOT_IN_NAME}
-    lasting["data"] = {key: value for key, value in config["data"].items() if key != "discount"}  # in the fingerprint
-    digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
-    return f"{config['members'][0]['method']['name']}-{config['data']['name']}-{digest[:8]}"
+@dataclass(frozen=True)
+class StartConfig:
+    """The critic of another run that all members start from. Its fingerprint counts: the other run may move."""
+
+    run: str
+    step: int
+    member: int
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        within("step", self.step, 0)
+        within("member", self.member, 0)
 
 
-def check_same(path: Path, stored: dict[str, Any], asked: dict[str, Any]) -> None:
-    """Refuse to go on with another run than the one that the folder holds."""
-    if len(stored["members"]) != len(asked["members"]):
-        raise UserError(
-            f"{path} holds another run: it has {_members(stored)} and the one asked for {_members(asked)}; choose "
-            "another folder."
+@dataclass(frozen=True)
+class RunConfig:
+    """Every choice of a run, defaults and all."""
+
+    data: DataConfig
+    spec: Spec
+    members: tuple[Member, ...]
+    steps: int
+    metrics_every: int
+    evaluate_every: int
+    evaluation: dict[str, Any] | None = None  # as the evaluator describes itself
+    execution: Literal["threads", "stacked"] = "threads"
+    one_core: bool = False
+    init_from: StartConfig | None = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        for name in ("steps", "metrics_every", "evaluate_every"):
+            within(name, getattr(self, name), 1)
+        with _in_part("action_space"):
+            check_settings(actions := self.spec.action_space)
+            (name, count), *_ = dataclasses.asdict(actions).items()
+            within(name, count, 1)
+        check_settings(self.spec)
+        within("every number in observation_shape", min(self.spec.observation_shape, default=1), 1)
+        within("the numbers of an observation", math.prod(self.spec.observation_shape), 1, MOST)
+        if not self.members:
+            raise UserError("it has no members.")
+        if not isinstance(self.evaluation, dict | None):
+            raise UserError(f"evaluation must be a record or none, not {self.evaluation!r}.")
+
+    @classmethod
+    def of(
+        cls,
+        data: Transitions,
+        members: Sequence[Member],
+        *,
+        steps: int,
+        metrics_every: int | None = None,
+        evaluate_every: int | None = None,
+        held_out: str | None = None,
+        **others: Any,
+    ) -> RunConfig:
+        """Of what is asked for: cadences that are not follow from `steps`."""
+        known = (data.name, data.source, len(data), data.world, data.returns_discount, data.fingerprint())
+        kept = None if held_out is None else split_episodes(data, held_out)[0].fingerprint()
+        return cls(
+            DataConfig(*known, None if data.source is None else absolute(data.source), held_out, kept),
+            Spec.of(data, standardise=any(getattr(member.method, "standardise", False) for member in members)),
+            tuple(members),
+            steps,
+            metrics_every or max(1, steps // 100),
+            evaluate_every or max(1, steps // 20),
+            **others,
         )
-    there, here = _flatten(stored), _flatten(asked)
-    for key in {**there, **here}:
-        if key not in _MAY_CHANGE and there.get(key) != here.get(key):
+
+    # --- As a file ---
+
+    @classmethod
+    def read(cls, file: Path) -> RunConfig:
+        """The configuration in a `config.json`, or one sentence with the file and the field at fault."""
+        needed = {"data": dict, "observation_shape": list, "action_space": dict, "members": list}
+        record = read_json(file, **needed, steps=int, metrics_every=int, evaluate_every=int)
+        version = record.get("format", 1)
+        if not isinstance(version, int) or version > FORMAT:
+            raise UserError(f"{file} is of format {version!r}, and this dr3 knows those up to {FORMAT}; update dr3.")
+        try:
+            return cls.from_json(record)
+        except UserError as mistake:
+            raise UserError(f"{file}: {mistake}") from None
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{file} is not of a run that this dr3 can read ({error!r}).") from None
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> RunConfig:
+        """The inverse of `to_json`. What older versions did not write is as it was with them."""
+        members = []
+        for number, one in enumerate(record["members"]):
+            with _in_part(f"members[{number}]"):
+                members.append(Member.from_json(one))
+        discount: dict[str, Any] = {"discount": members[0].method.discount} if members else {}
+        space, start = dict(record["action_space"]), record.get("init_from")
+        actions = ACTIONS[space.pop("kind")](**space)
+        with _in_part("data"):
+            data = DataConfig(**discount | record["data"])
+        names = [field.name for field in dataclasses.fields(cls)]
+        others: dict[str, Any] = {name: record[name] for name in names[names.index("steps") :] if name in record}
+        with _in_part("init_from"):
+            others["init_from"] = None if start is None else StartConfig(**start)
+        columns = record.get("standardisation")
+        with _in_part("standardisation"):
+            columns = None if columns is None else _standardisation(columns, record["observation_shape"])
+        spec = Spec(tuple(record["observation_shape"]), actions, columns)
+        return cls(data, spec, tuple(members), **others)
+
+    def to_json(self) -> dict[str, Any]:
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        del record["spec"], record["init_from"]
+        actions, columns = self.spec.action_space, self.spec.standardisation
+        known = dataclasses.asdict(self.data)
+        return {
+            "format": FORMAT,
+            **record,
+            "data": {key: one for key, one in known.items() if one is not None or key in _ALWAYS},
+            "observation_shape": list(self.spec.observation_shape),
+            "action_space": {"kind": type(actions).__name__, **dataclasses.asdict(actions)},
+            **(
+                {}
+                if columns is None
+                else {"standardisation": {"mean": [*columns.mean], "deviation": [*columns.deviation]}}
+            ),
+            "members": [member.to_json() for member in self.members],
+            **({} if self.init_from is None else {"init_from": dataclasses.asdict(self.init_from)}),
+        }
+
+    # --- Beside another ---
+
+    @property
+    def folder_name(self) -> str:
+        """A name that follows from the configuration, so that a rerun finds its run, whichever version began it."""
+        lasting = {key: value for key, value in self.to_json().items() if key not in _NOT_IN_NAME}
+        lasting["format"] = 1
+        del lasting["data"]["discount"]  # in the fingerprint
+        lasting["data"].pop("found_at", None)
+        digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
+        return f"{self.members[0].method.name}-{self.data.name}-{digest[:8]}"
+
+    def check_continues(self, path: Path, stored: RunConfig) -> None:
+        """Refuse to go on with another run than the one that the folder holds."""
+        if len(stored.members) != len(self.members):
             raise UserError(
-                f"{path} holds another run: its {key} is {there.get(key)!r} and the one asked for is "
-                f"{here.get(key)!r}; choose another folder."
+                f"{path} holds another run: it has {_count(stored)} and the one asked for {_count(self)}; choose "
+                "another folder."
             )
-    if asked["steps"] < stored["steps"]:
-        raise UserError(
-            f"{path} is a run of {stored['steps']} steps; it can be lengthened, not cut to {asked['steps']}."
-        )
+        there, here = _flatten(stored.to_json()), _flatten(self.to_json())
+        for key in {**there, **here}:
+            if key not in _MAY_CHANGE and there.get(key) != here.get(key):
+                raise UserError(
+                    f"{path} holds another run: its {key} is {there.get(key)!r} and the one asked for is "
+                    f"{here.get(key)!r}; choose another folder."
+                )
+        if self.steps < stored.steps:
+            raise UserError(f"{path} is a run of {stored.steps} steps; it can be lengthened, not cut to {self.steps}.")
 
 
-def _members(config: dict[str, Any]) -> str:
-    count = len(config["members"])
-    return "1 member" if count == 1 else f"{count} members"
+@contextmanager
+def _in_part(name: str) -> Generator[None]:
+    """What is wrong is said with the part of the configuration that it is in."""
+    try:
+        yield
+    except UserError as mistake:
+        raise UserError(f"{name}: {mistake}") from None
 
 
-def spec_of(config: dict[str, Any]) -> Spec:
-    """The shapes that the run's networks fit."""
-    kinds = {cls.__name__: cls for cls in (DiscreteActions, ContinuousActions)}
-    space = dict(config["action_space"])
-    return Spec(tuple(config["observation_shape"]), kinds[space.pop("kind")](**space))
+def _standardisation(record: dict[str, Any], shape: list[int]) -> Standardisation:
+    columns = Standardisation(tuple(record["mean"]), tuple(record["deviation"]))
+    for name, column in dataclasses.asdict(columns).items():
+        if [len(column)] != shape or not all(isinstance(value, float) and math.isfinite(value) for value in column):
+            raise UserError(f"{name} must be a finite number for each of the {shape[0]} columns.")
+    if min(columns.deviation) <= 0:
+        raise UserError("every deviation must be above 0.")
+    return columns
+
+
+def _count(config: RunConfig) -> str:
+    return "1 member" if len(config.members) == 1 else f"{len(config.members)} members"
 
 
 def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -28,25 +28,25 @@ _heard_by_main: list[Interruption] = []  # the innermost `watched` of the main t
 def watched() -> Generator[Interruption]:
     """Note SIGINT and SIGTERM instead of dying of them; a second one acts as usual.
 
-    Only the main thread may listen: what it hears there is asked of other threads that are watched meanwhile, too.
+    Only the main thread may listen: other threads that are watched meanwhile see what it hears.
     """
     if threading.current_thread() is not threading.main_thread():
         yield _heard_by_main[-1] if _heard_by_main else Interruption()
         return
-    asked = Interruption()
+    heard = Interruption()
     previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def note(number: int, _: object) -> None:
-        asked.signal = number
+        heard.signal = number
         for each, handler in previous.items():
             signal.signal(each, handler)
 
     for number in previous:
         signal.signal(number, note)
-    _heard_by_main.append(asked)
+    _heard_by_main.append(heard)
     try:
-        yield asked
+        yield heard
     finally:
-        _heard_by_main.remove(asked)
+        _heard_by_main.remove(heard)
         for number, handler in previous.items():
             signal.signal(number, handler)

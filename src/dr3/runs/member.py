@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.hyperparameters import from_json, plain, to_json, whole
+from dr3.hyperparameters import from_json, to_json, whole_number
 from dr3.methods import METHODS, Method
 from dr3.notation import spell
 from dr3.regularizers import REGULARIZERS, Regularizer, check_regularizer
@@ -31,7 +31,8 @@ class Member:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Member:
-        return cls(from_json(METHODS, record["method"]), from_json(REGULARIZERS, record["regularizer"]), record["seed"])
+        method, regularizer = from_json(METHODS, record["method"]), from_json(REGULARIZERS, record["regularizer"])
+        return cls(method, regularizer, check_seed(record["seed"]))
 
     @property
     def algorithm(self) -> str:
@@ -51,7 +52,7 @@ def population(
     regularizers = [_checked_regularizer(one) for one in _several(regularizers)]
     if not regularizers:
         raise UserError("A population needs at least one regularizer; none at all is written None (none in a shell).")
-    numbers = seeds if isinstance(seeds, Sequence | np.ndarray) else range(whole("seeds", seeds))
+    numbers = seeds if isinstance(seeds, Sequence | np.ndarray) else range(whole_number("seeds", seeds))
     members = [Member(*choice) for choice in itertools.product(methods, regularizers, map(check_seed, numbers))]
     if not members:
         raise UserError("A population needs at least one method and one seed.")
@@ -67,15 +68,12 @@ def _several(choice: Any) -> list[Any]:
 
 
 def _checked_method(method: Any) -> Method:
-    """With plain numbers. What it can be trained with it says itself, when it sees the data."""
     if isinstance(method, type) or not dataclasses.is_dataclass(method):
         raise UserError(f"A method is one such as dr3.DQN(), not {method!r}.")
-    return cast(Method, plain(method))
+    return cast(Method, method)
 
 
 def _checked_regularizer(regularizer: Any) -> Regularizer | None:
-    if dataclasses.is_dataclass(regularizer) and not isinstance(regularizer, type):
-        regularizer = plain(regularizer)
     if regularizer is not None:
         check_regularizer(regularizer)
     return regularizer

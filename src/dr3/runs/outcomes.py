@@ -1,4 +1,4 @@
-"""What trying a policy came to, under the names by which a run keeps it."""
+"""Evaluation results, under the names by which a run keeps them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from dr3.files import write_text
 
 
 @dataclass(frozen=True)
-class Result:
+class CheckpointResult:
     """One evaluated checkpoint of one run."""
 
     algorithm: str
@@ -47,16 +47,25 @@ class Result:
         return json.dumps(fields, allow_nan=False)
 
 
-def write_results(path: str | Path, results: Iterable[Result]) -> None:
-    """Write a results file, replacing what was there."""
+def write_results(path: str | Path, results: Iterable[CheckpointResult]) -> None:
+    """Write a results file, replacing what was there.
+
+    Args:
+        path: The results file.
+        results: The rows.
+    """
     write_text(Path(path), "".join(result.to_json() + "\n" for result in results))
 
 
-def append_results(path: str | Path, results: Iterable[Result]) -> None:
+def append_results(path: str | Path, results: Iterable[CheckpointResult]) -> None:
     """Add rows to a results file, creating it if need be.
 
     A row counts once its line is complete: the torn last line of a killed process is cut off first, so the run can be
     resumed and that checkpoint evaluated again.
+
+    Args:
+        path: The results file.
+        results: The rows.
     """
     lines = "".join(result.to_json() + "\n" for result in results).encode()
     with Path(path).open("ab+") as file:
@@ -69,15 +78,18 @@ def append_results(path: str | Path, results: Iterable[Result]) -> None:
         file.write(lines)
 
 
-def read_results(*paths: str | Path) -> list[Result]:
+def read_results(*paths: str | Path) -> list[CheckpointResult]:
     """All rows of one or more results files.
 
     The same row twice (a file named twice, a checkpoint evaluated again after a resume) counts once; two rows that
     disagree about one checkpoint are refused.
+
+    Args:
+        paths: The files.
     """
     if not paths:
         raise UserError("no results file was named.")
-    rows: dict[tuple[str, str, int, int], tuple[Result, str]] = {}
+    rows: dict[tuple[str, str, int, int], tuple[CheckpointResult, str]] = {}
     for path in map(Path, paths):
         for result, place in _rows(path):
             earlier, where = rows.setdefault(result.cell, (result, place))
@@ -91,7 +103,7 @@ def read_results(*paths: str | Path) -> list[Result]:
     return [result for result, _ in rows.values()]
 
 
-def _rows(path: Path) -> Iterable[tuple[Result, str]]:
+def _rows(path: Path) -> Iterable[tuple[CheckpointResult, str]]:
     if not path.is_file():
         raise UserError(f"{path}: there is no such results file.")
     try:
@@ -103,11 +115,11 @@ def _rows(path: Path) -> Iterable[tuple[Result, str]]:
             yield _parse(line, f"{path}, line {number}"), f"{path}, line {number}"
 
 
-def _parse(line: str, place: str) -> Result:
+def _parse(line: str, place: str) -> CheckpointResult:
     try:
         fields = json.loads(line)
     except json.JSONDecodeError as error:
-        raise UserError(f"{place}: this is not a whole JSON object; remove the line.") from error
+        raise UserError(f"{place}: this is not a complete JSON object; remove the line.") from error
     if not isinstance(fields, dict):
         raise UserError(f"{place}: a row is a JSON object, not {type(fields).__name__}.")
     wanted = {"algorithm": str, "task": str, "seed": int, "step": int, "returns": list}
@@ -122,7 +134,7 @@ def _parse(line: str, place: str) -> Result:
             raise UserError(f"{place}: returns and score must be finite numbers, not {value!r}.")
     if not fields["returns"] and score is None:
         raise UserError(f"{place}: it has neither returns nor a score.")
-    return Result(
+    return CheckpointResult(
         fields["algorithm"],
         fields["task"],
         fields["seed"],

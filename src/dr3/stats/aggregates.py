@@ -49,6 +49,10 @@ def iqm(scores: ArrayLike, *, missing: Missing = "error") -> Floats:
     """Interquartile mean: the mean of the middle half of all runs of all tasks, pooled (appendix E).
 
     Of n scores floor(n / 4) are cut at each end. When runs are missing, a task with fewer runs weighs less.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     array = checked(scores, missing)
     ordered = np.sort(array.reshape(*array.shape[:-2], -1), axis=-1)  # NaN sorts behind everything
@@ -62,19 +66,34 @@ def iqm(scores: ArrayLike, *, missing: Missing = "error") -> Floats:
 
 
 def task_means(scores: ArrayLike, *, missing: Missing = "error") -> Floats:
-    """The mean over the runs of each task: (..., runs, tasks) -> (..., tasks)."""
+    """The mean over the runs of each task: (..., runs, tasks) -> (..., tasks).
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     array = checked(scores, missing)
     present = ~np.isnan(array)
     return np.sum(array, axis=-2, where=present) / present.sum(axis=-2)
 
 
 def median(scores: ArrayLike, *, missing: Missing = "error") -> Floats:
-    """The median over tasks of the mean over runs."""
+    """The median over tasks of the mean over runs.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     return np.median(task_means(scores, missing=missing), axis=-1)
 
 
 def mean(scores: ArrayLike, *, missing: Missing = "error") -> Floats:
-    """The mean over tasks of the mean over runs: every task weighs the same, however many runs it has."""
+    """The mean over tasks of the mean over runs: every task weighs the same, however many runs it has.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     return task_means(scores, missing=missing).mean(axis=-1)
 
 
@@ -82,5 +101,10 @@ def optimality_gap(scores: ArrayLike, *, threshold: float = 100.0, missing: Miss
     """By how much the scores stay below `threshold`, those above it counting as having just reached it.
 
     The paper's scores are in percent, hence 100; for scores in fractions the threshold is 1 (rliable's default).
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        threshold: The score that is good enough.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     return threshold - task_means(np.minimum(checked(scores, missing), threshold), missing=missing).mean(axis=-1)

@@ -55,13 +55,25 @@ def wins(first: Floats, second: Floats) -> Floats:
 
 
 def improvement_by_task(first: ArrayLike, second: ArrayLike, *, missing: Missing = "error") -> Floats:
-    """The Mann-Whitney statistic U / (m n) of each task: the chance that a run of `first` beats a run of `second`."""
+    """The Mann-Whitney statistic U / (m n) of each task: the chance that a run of `first` beats a run of `second`.
+
+    Args:
+        first: (runs, tasks).
+        second: (runs, tasks), the same tasks.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     a, b = pair(first, second, False, missing)
     return wins(a, b).sum(axis=(1, 2)) / _pairs(a, b)
 
 
 def probability_of_improvement(first: ArrayLike, second: ArrayLike, *, missing: Missing = "error") -> float:
-    """P(first > second), averaged over tasks; ties count one half."""
+    """P(first > second), averaged over tasks; ties count one half.
+
+    Args:
+        first: (runs, tasks).
+        second: (runs, tasks), the same tasks.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     return float(improvement_by_task(first, second, missing=missing).mean())
 
 
@@ -78,6 +90,15 @@ def improvement(
     """The probability of improvement of (runs, tasks) `first` over `second` with its bootstrap interval.
 
     `paired` as in `difference`: the same seeds are drawn on both sides.
+
+    Args:
+        first: (runs, tasks).
+        second: (runs, tasks), the same tasks.
+        rng: Draws the resamples.
+        paired: Run i of both has the same seed: resample them together.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     a, b = pair(first, second, paired, missing)
     table, pairs, task = wins(a, b), _pairs(a, b), np.arange(a.shape[1])

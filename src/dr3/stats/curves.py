@@ -15,6 +15,10 @@ def evenly_spaced(available: int, count: int | None) -> NDArray[np.int64]:
 
     With `count=20` of 100 iterations these are iterations 5, 10, …, 100, as in the paper's per-game tables. Fewer
     checkpoints than `count`, or `count=None`: all of them.
+
+    Args:
+        available: How many checkpoints there are.
+        count: How many checkpoints to use; None is all.
     """
     if count is not None and count < 1:
         raise UserError(f"the number of checkpoints to average must be at least 1, not {count}.")
@@ -28,6 +32,11 @@ def average_over_checkpoints(scores: ArrayLike, *, count: int | None = 20, missi
 
     A run that lacks some checkpoints is refused, or with `missing="ignore"` averaged over those it has; a run that has
     none stays NaN.
+
+    Args:
+        scores: (runs, tasks, checkpoints).
+        count: How many checkpoints to use; None is all.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     cube = _cube(scores)[:, :, evenly_spaced(np.shape(scores)[2], count)]
     present = ~np.isnan(cube)
@@ -39,10 +48,13 @@ def average_over_checkpoints(scores: ArrayLike, *, count: int | None = 20, missi
     return np.divide(total, number, out=np.full(total.shape, np.nan), where=number > 0)
 
 
-def carried_on(curves: NDArray[np.float64]) -> Floats:
+def forward_fill(curves: NDArray[np.float64]) -> Floats:
     """Every gap along the last axis, (…, T), filled with what came last before it.
 
     A member that diverged is frozen, so it stays what was last known of it. A gap that nothing comes before stays one.
+
+    Args:
+        curves: (…, T), NaN where there is a gap.
     """
     known = np.where(np.isfinite(curves), np.arange(curves.shape[-1]), 0)
     return np.take_along_axis(curves, np.maximum.accumulate(known, axis=-1), axis=-1)
@@ -61,6 +73,15 @@ def efficiency_curve(
     """IQM (or another statistic) at each checkpoint, with pointwise limits.
 
     Shapes: scores (runs, tasks, checkpoints), steps (checkpoints,).
+
+    Args:
+        scores: (runs, tasks, checkpoints).
+        steps: The step of each checkpoint, (T,).
+        rng: Draws the resamples.
+        statistic: A function of (…, runs, tasks), such as `iqm`.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     cube, axis = _cube(scores), np.asarray(steps, dtype=np.float64)
     if axis.shape != (cube.shape[2],):

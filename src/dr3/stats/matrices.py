@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.runs.results import Result
+from dr3.runs.results import CheckpointResult
 from dr3.stats.aggregates import Floats
 from dr3.stats.curves import evenly_spaced
 
@@ -65,7 +65,7 @@ class ScoreTable:
     as it is; `scales` says which, per task. One task cannot have two scales.
     """
 
-    def __init__(self, results: Iterable[Result], normalise: Normaliser = lambda task, value: None) -> None:
+    def __init__(self, results: Iterable[CheckpointResult], normalise: Normaliser = lambda task, value: None) -> None:
         # (algorithm, task) -> seed -> step -> score
         self.values: dict[tuple[str, str], dict[int, dict[int, float]]] = {}
         self.scales: dict[str, Scale] = {}
@@ -157,7 +157,7 @@ class ScoreTable:
         return Matrices(self.tasks, self.seeds, scores, tuple(holes))
 
 
-def _score(result: Result, normalise: Normaliser) -> tuple[Scale, float]:
+def _score(result: CheckpointResult, normalise: Normaliser) -> tuple[Scale, float]:
     if result.score is not None:
         return "score", result.score
     value = float(np.mean(result.returns))

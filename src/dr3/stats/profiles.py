@@ -22,6 +22,14 @@ def performance_profile(
     """The share of all runs of all tasks strictly above each threshold, with pointwise limits.
 
     Shapes: scores (runs, tasks), thresholds (points,) in increasing order.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        thresholds: Scores, in increasing order.
+        rng: Draws the resamples.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     taus = np.asarray(thresholds, dtype=np.float64)
     if taus.ndim != 1 or taus.size == 0 or not np.all(np.diff(taus) > 0):

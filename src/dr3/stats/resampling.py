@@ -112,7 +112,15 @@ def bootstrap(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> Floats:
-    """The statistic of `replicates` resampled (runs, tasks) matrices."""
+    """The statistic of `replicates` resampled (runs, tasks) matrices.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        statistic: A function of (…, runs, tasks), such as `iqm`.
+        rng: Draws the resamples.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     matrix = packed(as_matrix(scores, missing))
     return np.concatenate(
         [
@@ -131,7 +139,16 @@ def interval(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> Interval:
-    """The statistic of a (runs, tasks) matrix with its percentile interval."""
+    """The statistic of a (runs, tasks) matrix with its percentile interval.
+
+    Args:
+        scores: (runs, tasks); leading axes are looked at one by one.
+        statistic: A function of (…, runs, tasks), such as `iqm`.
+        rng: Draws the resamples.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     matrix = as_matrix(scores, missing)
     lower, upper = limits(bootstrap(matrix, statistic, rng, replicates=replicates, missing=missing), level, matrix)
     return Interval(float(statistic(matrix, missing=missing)), float(lower), float(upper), level)
@@ -146,7 +163,16 @@ def intervals(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> dict[str, dict[str, Interval]]:
-    """Every statistic of every algorithm: {algorithm: (runs, tasks)} -> {algorithm: {statistic: Interval}}."""
+    """Every statistic of every algorithm: {algorithm: (runs, tasks)} -> {algorithm: {statistic: Interval}}.
+
+    Args:
+        scores: (runs, tasks) by algorithm.
+        statistics: Such functions, by name.
+        rng: Draws the resamples.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     return {
         algorithm: {
             name: interval(matrix, statistic, rng, level=level, replicates=replicates, missing=missing)
@@ -171,6 +197,16 @@ def difference(
 
     `paired` draws the same runs for both, for experiments whose row i shares its seed (data subset, initial weights);
     otherwise the two are resampled independently and may have different numbers of runs.
+
+    Args:
+        first: (runs, tasks).
+        second: (runs, tasks), the same tasks.
+        statistic: A function of (…, runs, tasks), such as `iqm`.
+        rng: Draws the resamples.
+        paired: Run i of both has the same seed: resample them together.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
     """
     a, b = pair(first, second, paired, missing)
     spread = np.concatenate(

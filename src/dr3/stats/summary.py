@@ -54,7 +54,18 @@ def summarise(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> list[Measure]:
-    """Final scores and, if there is more than one checkpoint of trained policies, average scores over training."""
+    """Final scores and, if there is more than one checkpoint of trained policies, average scores over training.
+
+    Args:
+        table: Scores by algorithm, task, run and checkpoint.
+        rng: Draws the resamples.
+        baseline: What to compare with; None chooses by the names.
+        paired: Run i of both has the same seed: resample them together.
+        checkpoints: How many checkpoints to average over; None is all.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     measures = {"final": table.final()}
     if any(len(table.trained_steps(task)) > 1 for task in table.tasks):
         measures["average"] = table.average(checkpoints)
@@ -87,7 +98,12 @@ def summarise(
 
 def comparison_pairs(algorithms: tuple[str, ...], baseline: str | None) -> list[tuple[str, str]]:
     """(algorithm, baseline) pairs: all against the named one; or "X+…" against X wherever both are there; or else all
-    against the first."""
+    against the first.
+
+    Args:
+        algorithms: Their names.
+        baseline: What to compare with; None chooses by the names.
+    """
     if baseline is not None:
         if baseline not in algorithms:
             raise UserError(f"there is no algorithm named {baseline!r} in the results, only {', '.join(algorithms)}.")
@@ -99,7 +115,12 @@ def comparison_pairs(algorithms: tuple[str, ...], baseline: str | None) -> list[
 
 
 def profile_thresholds(scores: dict[str, Floats], points: int = 101) -> Floats:
-    """Evenly spaced thresholds over the middle 96% of all scores: one exploding task must not fill the axis."""
+    """Evenly spaced thresholds over the middle 96% of all scores: one exploding task must not fill the axis.
+
+    Args:
+        scores: (runs, tasks) by algorithm.
+        points: How many thresholds.
+    """
     pooled = np.concatenate([matrix.ravel() for matrix in scores.values()])
     low, high = np.nanquantile(pooled, [0.02, 0.98])
     margin = 0.05 * (high - low) or 1.0
@@ -117,7 +138,18 @@ def compare(
     replicates: int = 50_000,
     missing: Missing = "error",
 ) -> Comparison:
-    """One algorithm of `used` against another; `paired` needs them to have the same seeds."""
+    """One algorithm of `used` against another; `paired` needs them to have the same seeds.
+
+    Args:
+        used: Scores by algorithm.
+        algorithm: The name of the one.
+        baseline: The name of the other.
+        rng: Draws the resamples.
+        paired: Run i of both has the same seed: resample them together.
+        level: The share that an interval covers.
+        replicates: How many resamples.
+        missing: What to do about a missing run (NaN): "error" refuses it, "ignore" leaves it out.
+    """
     if paired and used.seeds[algorithm] != used.seeds[baseline]:
         raise UserError(f"{algorithm} and {baseline} have different seeds: leave out --paired.")
     first, second = used.scores[algorithm], used.scores[baseline]
@@ -130,7 +162,12 @@ def compare(
 
 
 def as_dict(table: ScoreTable, measures: list[Measure]) -> dict[str, Any]:
-    """Everything, for JSON; a missing run is null, and so is a limit that there is not."""
+    """Everything, for JSON; a missing run is null, and so is a limit that there is not.
+
+    Args:
+        table: Scores by algorithm, task, run and checkpoint.
+        measures: What `summarise` gave.
+    """
     return for_json(
         {
             "scales": table.scales,

@@ -5,8 +5,8 @@ from dr3.sweeps.grid import missing_files, read_grid
 from dr3.sweeps.in_process import InProcess
 from dr3.sweeps.local import Local
 from dr3.sweeps.on_ray import OnRay
-from dr3.sweeps.run import Failure, Outcome, run_tasks
-from dr3.sweeps.summary import Row, collected_results, method_words, summarise
+from dr3.sweeps.run import Failure, SweepResult, run_tasks
+from dr3.sweeps.summary import SummaryRow, collected_results, method_words, summarise
 from dr3.sweeps.task import Job, Preparation, Task, data_of
 from dr3.sweeps.timing import seconds_of
 
@@ -18,9 +18,9 @@ __all__ = [
     "Job",
     "Local",
     "OnRay",
-    "Outcome",
     "Preparation",
-    "Row",
+    "SummaryRow",
+    "SweepResult",
     "Task",
     "collected_results",
     "data_of",

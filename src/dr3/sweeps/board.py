@@ -52,7 +52,10 @@ def last_step(metrics: Path, *, tail: int = 1 << 14) -> int:
     with metrics.open("rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - tail))
         lines = file.read().split(b"\n")
-    return json.loads(lines[-2])["step"] if len(lines) > 1 else 0
+    try:
+        return int(json.loads(lines[-2])["step"]) if len(lines) > 1 else 0
+    except (ValueError, TypeError, KeyError):  # damaged: the task itself will say so
+        return 0
 
 
 class Board(Protocol):
@@ -64,11 +67,11 @@ class Board(Protocol):
 
 def board(show: bool) -> Board:
     if not show:
-        return Silent()
-    return LiveTable() if sys.stderr.isatty() else Lines()
+        return SilentBoard()
+    return LiveTable() if sys.stderr.isatty() else BoardLines()
 
 
-class Silent:
+class SilentBoard:
     def __enter__(self) -> Self:
         return self
 
@@ -82,7 +85,7 @@ class Silent:
         pass
 
 
-class Lines(Silent):
+class BoardLines(SilentBoard):
     """A line whenever a task begins or ends, and now and then one on all that are running."""
 
     def __init__(self, every: float = 30.0) -> None:
@@ -104,7 +107,7 @@ class Lines(Silent):
         print(sentence, file=sys.stderr, flush=True)
 
 
-class LiveTable(Silent):
+class LiveTable(SilentBoard):
     """The tasks that are running or have failed, and how many there are of the others."""
 
     def __init__(self) -> None:

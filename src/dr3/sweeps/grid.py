@@ -6,19 +6,18 @@ import dataclasses
 import itertools
 import shlex
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dr3.data import files_of
 from dr3.errors import UserError
-from dr3.hyperparameters import lookup
 from dr3.methods import METHODS, Method
 from dr3.notation import settings_for, split
 from dr3.regularizers import REGULARIZERS, Regularizer
+from dr3.regularizers.parse import parse_regularizer
 from dr3.sweeps.task import Job, Preparation, Task, data_of
 
-COMMAND = "dr3.cli:carry_out"  # by name: the room of the commands is above this one
 KEYS = (
     "data",
     "methods",
@@ -35,11 +34,15 @@ KEYS = (
 )
 
 
-def read_grid(file: str | Path) -> list[Job]:
+def read_grid(file: str | Path, run_command: Callable[[list[str]], Any]) -> list[Job]:
     """The tasks that a file describes: one for each choice of method, its settings, data and regularizer.
 
     All seeds of such a choice are members of one population, or `seeds_per_task` of them. A list where a setting
     takes one value is a choice of values.
+
+    Args:
+        file: The grid, in TOML.
+        run_command: Carries out the words of a line of [prepare].
     """
     path = Path(file)
     try:
@@ -50,11 +53,15 @@ def read_grid(file: str | Path) -> list[Job]:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{path} is not TOML: {error}.") from None
-    return _Grid(path, table).jobs()
+    return _Grid(path, table, run_command).jobs()
 
 
 def missing_files(jobs: Iterable[Job]) -> list[str]:
-    """The data files that are not there and that no preparation makes."""
+    """The data files that are not there and that no preparation makes.
+
+    Args:
+        jobs: Tasks and preparations.
+    """
     jobs = list(jobs)
     made = {file for job in jobs if isinstance(job, Preparation) for file in (job.makes, *job.also)}
     return [file for file in data_of(jobs) if file not in made and not Path(file).exists()]
@@ -63,8 +70,8 @@ def missing_files(jobs: Iterable[Job]) -> list[str]:
 class _Grid:
     """One file, and sentences that name it and the key at fault."""
 
-    def __init__(self, path: Path, table: dict[str, Any]) -> None:
-        self.path, self.table = path, table
+    def __init__(self, path: Path, table: dict[str, Any], run_command: Callable[[list[str]], Any]) -> None:
+        self.path, self.table, self.run_command = path, table, run_command
         for key in table:
             if key not in KEYS:
                 raise UserError(f"{path}: there is no key {key!r}; there are {', '.join(KEYS)}.")
@@ -75,7 +82,7 @@ class _Grid:
     def jobs(self) -> list[Job]:
         preparations = self._preparations()
         makers = {one.makes: one.name for one in preparations}
-        settings = {
+        settings: dict[str, Any] = {
             "steps": self._whole("steps"),
             "env": self._env(),
             "episodes": self._whole("episodes", 10),
@@ -102,13 +109,14 @@ class _Grid:
     def _variants(self, name: str, settings: Any) -> list[Method]:
         """One method with every choice of its settings."""
         place = f"methods.{name}"
-        if name not in METHODS:
-            raise UserError(f"{self.path}: there is no method {name!r}; there are {', '.join(METHODS)}.")
         if not isinstance(settings, dict):
             raise UserError(f"{self.path}: {place} is a table of settings, not {settings!r}.")
-        cls = METHODS[name]
+        try:
+            cls = METHODS.lookup(name)
+        except UserError as mistake:
+            raise UserError(f"{self.path}: {mistake}") from None
         types = get_type_hints(cls)
-        hints = {field.name: types[field.name] for field in dataclasses.fields(cls)}  # ty: ignore[invalid-argument-type]
+        hints = {field.name: types[field.name] for field in dataclasses.fields(cls)}
         choices: list[list[Any]] = []
         for key, value in settings.items():
             if key not in hints:
@@ -132,8 +140,11 @@ class _Grid:
             if word == "none":
                 chosen.append(None)
                 continue
+            if "+" in word:
+                chosen.append(self._sum(word))
+                continue
             try:
-                cls = lookup(REGULARIZERS, split(word)[0], "regularizer")
+                cls = REGULARIZERS.lookup(split(word)[0])
                 settings = settings_for(cls, word)
             except UserError as mistake:
                 raise UserError(f"{self.path}: regularizers: {mistake}") from None
@@ -145,6 +156,12 @@ class _Grid:
         if coefficients is not None and not without:
             raise UserError(f"{self.path}: coefficients are of regularizers that name none, and there is no such one.")
         return list(dict.fromkeys(chosen))
+
+    def _sum(self, word: str) -> Regularizer | None:
+        try:
+            return parse_regularizer(word)
+        except UserError as mistake:
+            raise UserError(f"{self.path}: regularizers: {mistake}") from None
 
     def _seeds(self) -> list[tuple[int, ...]]:
         """The seeds of each population."""
@@ -164,7 +181,8 @@ class _Grid:
         commands = self.table.get("prepare", {})
         if not isinstance(commands, dict) or not all(isinstance(line, str) for line in commands.values()):
             raise UserError(f'{self.path}: prepare is a table of lines "FILE" = "data collect …".')
-        return [Preparation(file, COMMAND, {"arguments": self._command(line)}) for file, line in commands.items()]
+        lines = {file: self._command(line) for file, line in commands.items()}
+        return [Preparation(file, self.run_command, {"arguments": line}) for file, line in lines.items()]
 
     def _command(self, line: str) -> list[str]:
         try:

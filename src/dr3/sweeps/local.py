@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from dr3.cores import available_cores
-from dr3.errors import UserError
+from dr3.hyperparameters import seconds, whole_number
+from dr3.plugins import carried
 from dr3.sweeps.engine import Ended
-from dr3.sweeps.work import LOG
+from dr3.sweeps.work import LOG, python_path
 
 
 class Local:
@@ -25,9 +27,9 @@ class Local:
     """
 
     def __init__(self, workers: int | None = None, *, retries: int = 3, save_every: float | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise UserError(f"workers must be at least 1, not {workers}.")
-        self.workers, self.retries, self.save_every = workers, retries, save_every
+        seconds("save_every", save_every)
+        self.workers = None if workers is None else whole_number("workers", workers, 1)
+        self.retries, self.save_every = whole_number("retries", retries, 0), save_every
         self.idle: list[_Worker] = []
         self.busy: dict[_Worker, _Order] = {}
         self.expect(1)
@@ -80,7 +82,7 @@ class Local:
         log = order.folder / LOG
         worker = self.idle.pop() if self.idle else _Worker(self.cores_each, log)
         self.busy[worker] = order
-        worker.order({"folder": str(order.folder), "save_every": self.save_every})
+        worker.order({"folder": str(order.folder), "save_every": self.save_every, "plugins": carried()})
 
 
 class _Order(NamedTuple):
@@ -95,7 +97,9 @@ class _Worker:
         # In a session of its own, so that Ctrl-C reaches the sweep alone, which then lets its workers save.
         with log.open("ab") as errors:  # until its first task, when it opens the log itself
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "dr3.sweeps.worker", str(cores)],
+                # -P: not with the current folder first on its path, where some data's numpy.py would be run.
+                [sys.executable, "-P", "-m", "dr3.sweeps.worker", str(cores)],
+                env=os.environ | {"PYTHONPATH": python_path()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -106,7 +110,7 @@ class _Worker:
         self.orders: IO[bytes] = self.process.stdin
         self.answers: IO[bytes] = self.process.stdout
 
-    def order(self, order: dict[str, str | float | None]) -> None:
+    def order(self, order: dict[str, Any]) -> None:
         with suppress(BrokenPipeError):  # it died while it was idle: that is noticed where answers are read
             self.orders.write(json.dumps(order).encode() + b"\n")
             self.orders.flush()

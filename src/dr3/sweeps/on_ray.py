@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-import sysconfig
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
 from dr3.compiled_programs import replace_torn_programs
+from dr3.cores import claim_cores
 from dr3.errors import UserError
-from dr3.sweeps.cores import claim_cores
+from dr3.hyperparameters import seconds, whole_number
+from dr3.plugins import carried, take_up
 from dr3.sweeps.engine import Ended
-from dr3.sweeps.work import work
+from dr3.sweeps.work import python_path, work
 
 
 class OnRay:
@@ -34,7 +39,8 @@ class OnRay:
         if cpus < 1 or gpus < 0:
             raise UserError(f"A task needs at least 1 cpu and no fewer than 0 gpus, not {cpus} and {gpus:g}.")
         self.address, self.cpus, self.gpus = address, cpus, gpus
-        self.retries, self.save_every = retries, save_every
+        seconds("save_every", save_every)
+        self.retries, self.save_every = whole_number("retries", retries, 0), save_every
         self.running: dict[Any, Path] = {}
         self.ray: Any = None
 
@@ -50,7 +56,7 @@ class OnRay:
             # A worker for each task: what JAX took, a GPU's memory above all, is given back when the process ends.
             needs = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": self.retries, "max_calls": 1}
             self.remote = self.ray.remote(**needs)(_on_node)
-        task = self.remote.remote(str(folder.absolute()), os.getcwd(), self.cpus, self.save_every)
+        task = self.remote.remote(str(folder.absolute()), os.getcwd(), self.cpus, self.save_every, carried())
         self.running[task] = folder
 
     def ended(self, seconds: float) -> list[Ended]:
@@ -75,7 +81,9 @@ class OnRay:
             return f"Ray gave it up after {self.retries} retries: {str(lost).splitlines()[0]}"
 
 
-def _on_node(folder: str, directory: str, cpus: int, save_every: float | None) -> str | None:
+def _on_node(
+    folder: str, directory: str, cpus: int, save_every: float | None, plugins: dict[str, list[str]]
+) -> str | None:
     """What a Ray worker does. Files that are named relative to where the sweep was started are looked for there."""
     import ray
 
@@ -83,6 +91,7 @@ def _on_node(folder: str, directory: str, cpus: int, save_every: float | None) -
     replace_torn_programs()
     if Path(directory).is_dir():
         os.chdir(directory)
+    take_up(plugins)
     return work(Path(folder), save_every=save_every, where=f"(Ray node {ray.get_runtime_context().get_node_id()})")
 
 
@@ -92,18 +101,32 @@ def _connected(address: str | None) -> Any:
         import ray
     except ImportError:
         raise UserError("The engine ray needs Ray: pip install 'dr3[ray]'.") from None
+    environment = _environment()
     try:
-        ray.init(address, log_to_driver=False, runtime_env={"env_vars": _environment()})
+        # Ray has its workers look for modules where the driver is at this moment: not among somebody's data.
+        with chdir(Path(__file__).parents[2]), _own_signals():
+            ray.init(address, log_to_driver=False, runtime_env={"env_vars": environment})
     except (ConnectionError, ValueError) as error:  # nobody answers there, or it is no address
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"There is no Ray cluster at {address} ({reason}); start one with: ray start --head.") from None
     return ray
 
 
+@contextmanager
+def _own_signals() -> Generator[None]:
+    """Ray takes SIGTERM for itself, and would leave at once; a sweep lets its workers save first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
+
 def _environment() -> dict[str, str]:
-    """JAX's settings as they are here; and where the sources are, unless they are installed."""
-    chosen = {key: value for key, value in os.environ.items() if key.startswith(("JAX_", "XLA_"))}
-    sources = Path(__file__).parents[2]
-    if sources != Path(sysconfig.get_path("purelib")):
-        chosen["PYTHONPATH"] = os.pathsep.join(filter(None, (str(sources), os.environ.get("PYTHONPATH"))))
-    return chosen
+    """JAX's and dr3's own settings as they are here, and where the sources are."""
+    chosen = {key: value for key, value in os.environ.items() if key.startswith(("JAX_", "XLA_", "DR3_"))}
+    return chosen | {"PYTHONPATH": python_path()}

@@ -1,4 +1,4 @@
-"""A sweep from its first task to its last: what is finished is left alone, what fails is told, the others go on."""
+"""A sweep from its first task to its last: finished tasks are left alone, failures are reported, the others go on."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepResult:
     """A sweep that has come to its end."""
 
     out: Path
@@ -49,11 +49,18 @@ class Outcome:
         return Runs(self.out / task.name)
 
 
-def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = None, show: bool = True) -> Outcome:
+def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = None, show: bool = True) -> SweepResult:
     """Carry out all `jobs`, each in the folder of its name under `out`; those that are finished there are left alone.
 
-    A job that fails for good is in the outcome's `failures`, with all that need it; the others go on. Ctrl-C or SIGTERM
-    lets the workers save and then stops; the same call goes on from there.
+    Of those whose needs are met, the first in `jobs` comes first. A job that fails for good is in the outcome's
+    `failures`, with all that need it; the others go on. Ctrl-C or SIGTERM lets the workers save and then stops; the
+    same call goes on from there.
+
+    Args:
+        jobs: Tasks and preparations.
+        out: The folder of the sweep.
+        engine: What carries them out; None is a worker process per core.
+        show: Show where they stand, on stderr.
     """
     check_folder(Path(out))
     return _Sweep(jobs, Path(out), Local() if engine is None else engine).run(show)
@@ -67,19 +74,20 @@ class _Sweep:
             names = [job.name for job in jobs]
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(f"Two tasks of the sweep are the same: {twice}.")
+        self.place = {name: number for number, name in enumerate(self.jobs)}
         self.order = _in_order(self.jobs)
         self.states: dict[str, State] = dict.fromkeys(self.jobs, "waiting")
         self.log_sizes: dict[str, int] = {}  # when a task was handed over: a log that has grown since is a start
         self.failures: dict[str, Failure] = {}
 
-    def run(self, show: bool) -> Outcome:
+    def run(self, show: bool) -> SweepResult:
         missing = [name for name, job in self.jobs.items() if not job.finished(self.out / name)]
         self.engine.expect(len(missing))
         ready: list[str] = []
-        with board(show) as table, watched() as asked:
+        with board(show) as table, watched() as stopping:
             try:
-                while not asked.signal:
-                    ready += self._newly_ready()
+                while not stopping.signal:
+                    ready = sorted([*ready, *self._newly_ready()], key=self.place.__getitem__)
                     while ready and self.engine.has_room():
                         self._start(ready.pop(0))
                     table.show(self._standings())
@@ -87,16 +95,16 @@ class _Sweep:
                         break
                     for folder, error in self.engine.ended(SECONDS_PER_LOOK):
                         self._end(folder.name, error)
-                if asked.signal:
-                    table.say("Stopping: every worker saves what it is at.")
+                if stopping.signal:
+                    table.say("Stopping: every worker saves its progress.")
             finally:
                 self.engine.close()
-            if asked.signal:
+            if stopping.signal:
                 table.say("Stopped, everything saved; the same command goes on from there.")
-                asked.leave()
+                stopping.leave()
             self._give_up_what_was_never_ready()
             table.show(self._standings())
-        return Outcome(self.out, tuple(self.jobs.values()), self.failures)
+        return SweepResult(self.out, tuple(self.jobs.values()), self.failures)
 
     def _newly_ready(self) -> list[str]:
         """Those whose needs are met since the last call and that are not finished already."""

@@ -7,8 +7,9 @@ import hashlib
 import json
 import pkgutil
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from dr3.hyperparameters import from_json, to_json
 from dr3.methods import METHODS, Method
 from dr3.notation import spell, split
 from dr3.regularizers import REGULARIZERS, Regularizer
+from dr3.runs.config import RunConfig
 from dr3.runs.folder import RunFolder
 from dr3.runs.member import Member, population
 from dr3.training import train
@@ -31,7 +33,8 @@ class Task:
     """One population, which is one run folder. Its fields are `dr3.train`'s, its data a word for `dr3.load`.
 
     Two tasks with the same content have the same name, so they find the same folder. The number of steps is not part
-    of the name: more of them lengthen the run that is there. `needs` names what must be finished before it.
+    of the name: more of them lengthen the run that is there. `needs` names what must be finished before it. `alias` is
+    what its name calls the data: with one, a task has the same name wherever its data lie.
     """
 
     data: str
@@ -45,10 +48,14 @@ class Task:
     evaluate_every: int | None = None
     init_from: str | None = None
     needs: tuple[str, ...] = ()
+    alias: str = ""
 
-    @property
+    @cached_property
     def name(self) -> str:
-        lasting = {key: value for key, value in self.to_json().items() if key not in ("steps", "needs")}
+        lasting = {key: value for key, value in self.to_json().items() if key not in ("steps", "needs", "alias")}
+        if self.alias:
+            start = self.init_from
+            lasting |= {"data": self.alias, "init_from": None if start is None else Path(start).name}
         regularizer = self.regularizers[0]
         alone = len(self.regularizers) == 1 and regularizer is not None
         method = f"{self.method.name}+{spell(regularizer)}" if alone else self.method.name
@@ -80,14 +87,14 @@ class Task:
             return False
         try:
             status = read_json(run.status, finished=bool, step=int)
-            config = read_json(run.config, data=dict, members=list)
+            config = RunConfig.read(run.config)
         except UserError:  # damaged: its own task may put that right, or fails with a reason while the others go on
             return False
         return (
             status["finished"]
             and status["step"] == self.steps
-            and config["data"].get("source") == self.data
-            and config["members"] == [member.to_json() for member in self.members]
+            and config.data.source == self.data
+            and list(config.members) == self.members
         )
 
     def run(self, folder: Path, *, save_every: float | None = None, progress: bool = True) -> None:
@@ -111,14 +118,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Preparation:
-    """A file that others learn from, and the call that makes it: `package.module:function` with keyword arguments.
+    """A file that others learn from, and the call that makes it: a function of some module, with keyword arguments.
 
     The file being there is what counts as finished, so the function must not leave half of one under that name. `also`
     are files that are there once it is.
     """
 
     makes: str
-    function: str
+    function: Callable[..., Any]
     arguments: dict[str, Any]
     needs: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
@@ -128,13 +135,20 @@ class Preparation:
         lasting = {key: value for key, value in self.to_json().items() if key not in ("needs", "also")}
         return _slug(f"prepare-{Path(self.makes).stem}-{_digest(lasting)}")
 
+    @property
+    def function_name(self) -> str:
+        """`package.module:function`: what a worker finds the function by."""
+        function: Any = self.function  # a class, or anything else that has a name in a module, does too
+        return f"{function.__module__}:{function.__qualname__}"
+
     def to_json(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "needs": list(self.needs), "also": list(self.also)}
+        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return record | {"function": self.function_name, "needs": list(self.needs), "also": list(self.also)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Preparation:
         fields: dict[str, Any] = {**record, "needs": tuple(record["needs"]), "also": tuple(record["also"])}
-        return cls(**fields)
+        return cls(**fields | {"function": pkgutil.resolve_name(record["function"])})
 
     def finished(self, folder: Path) -> bool:
         return Path(self.makes).exists()
@@ -143,27 +157,20 @@ class Preparation:
         """Make it, unless a twin has: a worker that was given up may still have been at it."""
         with RunFolder(folder).locked():
             if not self.finished(folder):
-                self._call()
+                self.function(**self.arguments)
         if not self.finished(folder):
-            raise UserError(f"{self.function} came to its end without making {self.makes}.")
-
-    def _call(self) -> None:
-        """A command line that cannot be read makes its parser leave, which is a mistake and not a worker's death."""
-        try:
-            pkgutil.resolve_name(self.function)(**self.arguments)
-        except SystemExit as left:
-            if left.code == 2:
-                words = " ".join(map(str, self.arguments.get("arguments", ())))
-                raise UserError(f"The command that makes {self.makes} cannot be read: dr3 {words}.") from None
-            if left.code:  # asked to stop; without a code it has only printed its help
-                raise
+            raise UserError(f"{self.function_name} ended without writing {self.makes}.")
 
 
 Job = Task | Preparation
 
 
 def data_of(jobs: Iterable[Job]) -> list[str]:
-    """The files and folders that tasks learn from, each once."""
+    """The files and folders that tasks learn from, each once.
+
+    Args:
+        jobs: Tasks and preparations.
+    """
     return list(dict.fromkeys(file for job in jobs if isinstance(job, Task) for file in files_of(job.data)))
 
 

@@ -25,7 +25,11 @@ def timed(folder: Path) -> Generator[None]:
 
 
 def seconds_of(folder: Path) -> float:
-    """What was noted for a task so far; nothing where the note is damaged, which should not be the end of its task."""
+    """What was noted for a task so far; nothing where the note is damaged, which should not be the end of its task.
+
+    Args:
+        folder: The folder of the task.
+    """
     try:
         return read_json(folder / FILE, seconds=int | float)["seconds"]
     except UserError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
+import sysconfig
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -31,7 +31,8 @@ def work(folder: Path, *, save_every: float | None, where: str = "") -> str | No
     with _printing_to(folder / LOG):
         print(f"--- process {os.getpid()} on {platform.node()} {where}".rstrip(), flush=True)
         try:
-            _wait_for(folder)
+            with RunFolder(folder).locked(PATIENCE):
+                pass  # a worker whose node was lost may take a moment to die
             with timed(folder):
                 read_record(folder).run(folder, save_every=save_every)
         except UserError as mistake:
@@ -43,17 +44,15 @@ def work(folder: Path, *, save_every: float | None, where: str = "") -> str | No
     return None
 
 
-def _wait_for(folder: Path) -> None:
-    """Until nobody holds the run: a worker whose node was lost may take a moment to die."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            with RunFolder(folder).locked():
-                return
-        except UserError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+def python_path() -> str:
+    """PYTHONPATH for a worker: where these very sources are, unless they are installed, and what is on this one's.
+
+    Written out in full, because a worker may begin in another folder.
+    """
+    sources = Path(__file__).parents[2]
+    own = [] if sources == Path(sysconfig.get_path("purelib")) else [str(sources)]
+    given = os.environ.get("PYTHONPATH", "")
+    return os.pathsep.join([*own, *(os.path.abspath(entry) for entry in given.split(os.pathsep) if given)])
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from threading import Thread
 from typing import Any
 
 from dr3.compiled_programs import replace_torn_programs
-from dr3.sweeps.cores import claim_cores
+from dr3.cores import claim_cores
+from dr3.plugins import take_up
 from dr3.sweeps.work import work
 
 Orders = SimpleQueue[dict[str, Any] | None]
@@ -30,6 +31,7 @@ def main(cores: int) -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         while (order := orders.get()) is not None:
+            take_up(order["plugins"])
             error = work(Path(order["folder"]), save_every=order["save_every"])
             print(json.dumps({"error": error}), file=answers, flush=True)
 

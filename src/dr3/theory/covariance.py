@@ -20,6 +20,11 @@ def covariance_dense(G: Array, M: Array, eta: float) -> Array:
 
     On the whole of parameter space the equation is singular (G has a null space by overparameterisation), so it is
     solved where it has a solution: G maps Range(G) into itself and M lives there.
+
+    Args:
+        G: The pseudo-Hessian, (d, d).
+        M: The covariance of the noise, (d, d).
+        eta: η, the step size.
     """
     basis, singular_values, _ = np.linalg.svd(np.asarray(G))
     basis = basis[:, singular_values > singular_values[0] * 1e-10]
@@ -33,12 +38,25 @@ def covariance_dense(G: Array, M: Array, eta: float) -> Array:
 
 
 def covariance_steps(G: Array, M: Array, eta: float, steps: int) -> Array:
-    """Σ_k (d, d) after k steps from Σ_0 = 0 (Lemma C.2's recursion; for any M, also one outside Range(G))."""
+    """Σ_k (d, d) after k steps from Σ_0 = 0 (Lemma C.2's recursion; for any M, also one outside Range(G)).
+
+    Args:
+        G: The pseudo-Hessian, (d, d).
+        M: The covariance of the noise, (d, d).
+        eta: η, the step size.
+        steps: k.
+    """
     return lyapunov_steps(G, eta, steps, noise=M)
 
 
 def covariance_doubling(G: Array, M: Array, eta: float) -> Array:
-    """Σ* (d, d) by doubling the number of steps, on Range(G) (outside it (I - ηG)ᵏ tends to Π, not to 0)."""
+    """Σ* (d, d) by doubling the number of steps, on Range(G) (outside it (I - ηG)ᵏ tends to Π, not to 0).
+
+    Args:
+        G: The pseudo-Hessian, (d, d).
+        M: The covariance of the noise, (d, d).
+        eta: η, the step size.
+    """
     solution = lyapunov_fixed_point(G, eta, noise=M, support=support_of(G @ G.T, tolerance=1e-12))
     if not bool(solution.contracts):
         raise UserError(f"I - ηG does not contract on the range of G at η = {eta:g}, so Σ* does not exist.")
@@ -46,7 +64,13 @@ def covariance_doubling(G: Array, M: Array, eta: float) -> Array:
 
 
 def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
-    """S (n, n) with Σ* = JᵀSJ exactly, for M = JᵀCJ. Refused where I - ηK does not contract."""
+    """S (n, n) with Σ* = JᵀSJ exactly, for M = JᵀCJ. Refused where I - ηK does not contract.
+
+    Args:
+        grams: The problem's Gram matrices, (n, n).
+        C: (n, n), with M = JᵀCJ.
+        eta: η, the step size.
+    """
     solution = lyapunov_fixed_point(grams.K, eta, noise=C, support=support_of(grams.same))
     if not bool(solution.contracts):
         raise UserError(
@@ -56,10 +80,22 @@ def sample_covariance(grams: Grams, C: Array, eta: float) -> Array:
 
 
 def sample_covariance_steps(grams: Grams, C: Array, eta: float, steps: int) -> Array:
-    """S_k (n, n) with Σ_k = JᵀS_kJ, after k steps from 0."""
+    """S_k (n, n) with Σ_k = JᵀS_kJ, after k steps from 0.
+
+    Args:
+        grams: The problem's Gram matrices, (n, n).
+        C: (n, n), with M = JᵀCJ.
+        eta: η, the step size.
+        steps: k.
+    """
     return lyapunov_steps(grams.K, eta, steps, noise=C)
 
 
 def parameter_covariance(J: Array, S: Array) -> Array:
-    """Σ = JᵀSJ: (d, d)."""
+    """Σ = JᵀSJ: (d, d).
+
+    Args:
+        J: ∇Q(s, a) by rows, (n, d).
+        S: (n, n), with Σ* = JᵀSJ.
+    """
     return J.T @ S @ J

@@ -14,33 +14,59 @@ from dr3.theory.problem import TDProblem
 
 @jax.jit
 def jacobians(problem: TDProblem, theta: Array) -> tuple[Array, Array]:
-    """J and J', both (n, d): row i is ∇Q_i and ∇Q'_i."""
+    """J and J', both (n, d): row i is ∇Q_i and ∇Q'_i.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     rows = jax.vmap(jax.grad(problem.row_value), in_axes=(None, 0))
     return rows(theta, problem.inputs), rows(theta, problem.next_inputs)
 
 
 @jax.jit
 def pseudo_gradient(problem: TDProblem, theta: Array) -> Array:
-    """g(θ) = Σ_i ∇Q_i e_i (Eq. 3): (d,)."""
+    """g(θ) = Σ_i ∇Q_i e_i (Eq. 3): (d,).
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     _, pull_back = jax.vjp(problem.values, theta)
     return pull_back(problem.errors(theta))[0]
 
 
 @jax.jit
 def pseudo_hessian_product(problem: TDProblem, theta: Array, v: Array) -> Array:
-    """G(θ) v without G: (d,)."""
+    """G(θ) v without G: (d,).
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        v: A direction, (d,).
+    """
     return jax.jvp(lambda at: pseudo_gradient(problem, at), (theta,), (v,))[1]
 
 
 @jax.jit
 def pseudo_hessian(problem: TDProblem, theta: Array) -> Array:
-    """G(θ) = ∇g(θ) by automatic differentiation: (d, d)."""
+    """G(θ) = ∇g(θ) by automatic differentiation: (d, d).
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     return jax.jacfwd(lambda at: pseudo_gradient(problem, at))(theta)
 
 
 @jax.jit
 def pseudo_hessian_closed_form(problem: TDProblem, theta: Array) -> Array:
-    """G(θ) = Σ_i ∇²Q_i e_i + Σ_i ∇Q_i (∇Q_i - γ∇Q'_i)ᵀ (Lemma C.1, first line): (d, d)."""
+    """G(θ) = Σ_i ∇²Q_i e_i + Σ_i ∇Q_i (∇Q_i - γ∇Q'_i)ᵀ (Lemma C.1, first line): (d, d).
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     J, J_next = jacobians(problem, theta)
     hessians = jax.hessian(problem.values)(theta)  # (n, d, d)
     return jnp.einsum("ijk,i->jk", hessians, problem.errors(theta)) + J.T @ advantage_rows(problem, J, J_next)
@@ -48,7 +74,13 @@ def pseudo_hessian_closed_form(problem: TDProblem, theta: Array) -> Array:
 
 @jax.jit
 def pseudo_hessian_derivative(problem: TDProblem, theta: Array, v: Array) -> Array:
-    """∇G(θ)[v, v], the second directional derivative of g along v, by automatic differentiation: (d,)."""
+    """∇G(θ)[v, v], the second directional derivative of g along v, by automatic differentiation: (d,).
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        v: A direction, (d,).
+    """
     return jax.jvp(lambda at: pseudo_hessian_product(problem, at, v), (theta,), (v,))[1]
 
 
@@ -57,6 +89,11 @@ def pseudo_hessian_derivative_closed_form(problem: TDProblem, theta: Array, v: A
     """∇G(θ)[v, v] by the second line of Lemma C.1, whose third term lacks its sum and its [v, v] (errata 14):
 
     2 Σ_i ∇²Q_i v vᵀ(∇Q_i - γ∇Q'_i)  +  Σ_i tr((∇²Q_i - γ∇²Q'_i) vvᵀ) ∇Q_i  +  Σ_i e_i ∇³Q_i[v, v].
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        v: A direction, (d,).
     """
 
     def along(function, at: Array):

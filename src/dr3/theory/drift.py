@@ -36,6 +36,14 @@ def predicted_drift(
 
     The drift is of order η² (Σ* carries one η), and η Π is exactly Theorem 3.1's direction (errata 3, 4).
     S: Σ* = JᵀSJ where it is not to be solved for, as with `noise_with_identity_covariance`.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        noise: C (n, n), with M = JᵀCJ.
+        eta: η, the step size.
+        grams: The problem's Gram matrices, (n, n).
+        S: (n, n), with Σ* = JᵀSJ.
     """
     grams = gram_matrices(problem, theta) if grams is None else grams
     S = sample_covariance(grams, noise, eta) if S is None else S
@@ -48,13 +56,23 @@ def predicted_drift(
 
 @jax.jit
 def mean_dot_product(problem: TDProblem, theta: Array) -> Array:
-    """(1/n) Σ_i ∇Q_i · ∇Q'_i, without masking: scalar."""
+    """(1/n) Σ_i ∇Q_i · ∇Q'_i, without masking: scalar.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     return _mean_product(problem, theta, problem.next_inputs)
 
 
 @jax.jit
 def mean_squared_norm(problem: TDProblem, theta: Array) -> Array:
-    """(1/n) Σ_i ||∇Q_i||²: scalar."""
+    """(1/n) Σ_i ||∇Q_i||²: scalar.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+    """
     return _mean_product(problem, theta, problem.inputs)
 
 

@@ -34,7 +34,13 @@ class FeatureVerdict:
 
 
 def judge_features(phi: Array, phi_next: Array, discounts: Array | float) -> FeatureVerdict:
-    """Of φ(s, a) and φ(s', a'), both (n, d)."""
+    """Of φ(s, a) and φ(s', a'), both (n, d).
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        phi_next: Features φ(s', a'), (n, d).
+        discounts: γ(1 - d) of each row, (n,).
+    """
     grams = grams_of(phi, phi_next, discounts)
     norms = float(jnp.trace(grams.same))
     pulls = float(jnp.sum(grams.discounts * grams.dot_products))
@@ -45,7 +51,16 @@ def judge_features(phi: Array, phi_next: Array, discounts: Array | float) -> Fea
 def linear_td(
     phi: Array, phi_next: Array, rewards: Array, discounts: Array | float, *, eta: float, steps: int
 ) -> Array:
-    """||g(w)|| along w ← w - η g(w), g(w) = Φᵀ((Φ - γΦ')w - r), from w = 0: (steps + 1,), the start included."""
+    """||g(w)|| along w ← w - η g(w), g(w) = Φᵀ((Φ - γΦ')w - r), from w = 0: (steps + 1,), the start included.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        phi_next: Features φ(s', a'), (n, d).
+        rewards: (n,).
+        discounts: γ(1 - d) of each row, (n,).
+        eta: η, the step size.
+        steps: How many steps.
+    """
     advantage = _advantage(phi, phi_next, discounts)
 
     def pseudo_gradient(w: Array) -> Array:
@@ -66,6 +81,14 @@ def linear_td_far(
 
     g_{k+1} = (I - ηG) g_k with G = Φᵀ(Φ - γΦ') stays in Range(Φᵀ), so G is first written in a basis of it: over so many
     steps rounding in its null space would otherwise grow to any size. Once a number overflows, the rest are infinite.
+
+    Args:
+        phi: Features φ(s, a), (n, d).
+        phi_next: Features φ(s', a'), (n, d).
+        rewards: (n,).
+        discounts: γ(1 - d) of each row, (n,).
+        eta: η, the step size.
+        doublings: How often the number of steps is doubled.
     """
     _, singular_values, right = jnp.linalg.svd(phi, full_matrices=False)
     basis = right[np.asarray(singular_values > 1e-10 * singular_values[0])].T  # (d, rank)
@@ -84,7 +107,11 @@ def _norms_by_squaring(E: Array, start: Array, doublings: int) -> Array:
 
 
 def outcome(norms: Array) -> str:
-    """ "converges" or "diverges" where a trajectory of norms shows it plainly, else "undecided"."""
+    """ "converges" or "diverges" where a trajectory of norms shows it plainly, else "undecided".
+
+    Args:
+        norms: Along the trajectory, (T,).
+    """
     start, end = float(norms[0]), float(norms[-1])
     if not np.isfinite(end) or end > 1e3 * start:
         return "diverges"

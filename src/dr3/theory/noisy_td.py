@@ -21,6 +21,15 @@ def noisy_td(
     factor: F (d, m); the noise does not move with θ, as in the theorem. Returns all chains after every
     `steps_per_record` steps: (records, chains, d). Chains come in pairs with opposite noise (row i with row
     i + chains / 2): each is still an exact sample of Eq. 3, and what is odd in the noise cancels from their mean.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        starts: Where the chains begin, (chains, d).
+        factor: F (d, m): the noise is N(0, FFᵀ).
+        key: Draws the noise.
+        eta: η, the step size.
+        records: How many moments of each chain to keep.
+        steps_per_record: Steps between two of them.
     """
 
     def advance(thetas: Array, noise: Array) -> Array:
@@ -33,7 +42,17 @@ def noisy_td(
 def ornstein_uhlenbeck(
     G: Array, starts: Array, factor: Array, key: Array, *, eta: float, records: int, steps_per_record: int
 ) -> Array:
-    """ζ_{k+1} = (I - ηG) ζ_k + η ε_k, recorded as `noisy_td` is; with the same key it sees the same noise."""
+    """ζ_{k+1} = (I - ηG) ζ_k + η ε_k, recorded as `noisy_td` is; with the same key it sees the same noise.
+
+    Args:
+        G: The pseudo-Hessian, (d, d).
+        starts: Where the chains begin, (chains, d).
+        factor: F (d, m): the noise is N(0, FFᵀ).
+        key: Draws the noise.
+        eta: η, the step size.
+        records: How many moments of each chain to keep.
+        steps_per_record: Steps between two of them.
+    """
 
     def advance(zetas: Array, noise: Array) -> Array:
         return zetas - eta * zetas @ G.T + eta * noise
@@ -42,7 +61,13 @@ def ornstein_uhlenbeck(
 
 
 def paired_draws(key: Array, chains: int, size: int) -> Array:
-    """Standard normal rows (chains, size), the second half the negative of the first."""
+    """Standard normal rows (chains, size), the second half the negative of the first.
+
+    Args:
+        key: Draws the noise.
+        chains: How many rows; an even number.
+        size: How many numbers in a row.
+    """
     draws = jax.random.normal(key, ((chains + 1) // 2, size))
     return jnp.concatenate([draws, -draws])[:chains]
 

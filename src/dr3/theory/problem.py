@@ -82,6 +82,15 @@ def td_problem(
     """The problem of any network and any batch, and its flat θ, all in float64.
 
     q: (params, inputs) -> (n,). params: any pytree of arrays. bootstraps: (n,) 0 at terminals; all ones unless given.
+
+    Args:
+        q: The network, (params, inputs) -> (n,).
+        params: The network's parameters, a pytree.
+        inputs: (s, a) by rows, (n, …).
+        next_inputs: (s', a') by rows, (n, …).
+        rewards: (n,).
+        gamma: γ.
+        bootstraps: 0 at terminals, (n,); None is 1 everywhere.
     """
     if jnp.zeros(()).dtype != jnp.float64:
         raise UserError("The theory needs double precision: call it inside `with dr3.theory.float64():`.")

@@ -24,17 +24,32 @@ Covariance = Callable[[Array], Array]  # rows V (n, d) -> VΣ* (n, d)
 
 
 def identity_covariance(rows: Array) -> Array:
-    """Σ* = I, the paper's reading aid and what practical DR3 uses."""
+    """Σ* = I, the paper's reading aid and what practical DR3 uses.
+
+    Args:
+        rows: (n, d).
+    """
     return rows
 
 
 def dense_covariance(sigma: Array) -> Covariance:
-    """Σ* given as (d, d)."""
+    """Σ* given as (d, d).
+
+    Args:
+        sigma: Σ*, (d, d).
+    """
     return lambda rows: rows @ sigma
 
 
 def regularizer(problem: TDProblem, theta: Array, covariance: Covariance, *, printed: bool = False) -> Array:
-    """R_TD(θ), a scalar whose gradient by automatic differentiation stops where the paper's [[·]] and Σ* stop it."""
+    """R_TD(θ), a scalar whose gradient by automatic differentiation stops where the paper's [[·]] and Σ* stop it.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        covariance: Σ*, as a function of rows: V (n, d) -> VΣ* (n, d).
+        printed: As the paper prints it.
+    """
     J, J_next = jacobians(problem, theta)
     quadratic = jnp.sum(J * covariance(J))
     cross = jnp.sum(J * lax.stop_gradient(covariance(problem.discounts[:, None] * J_next)))
@@ -59,7 +74,13 @@ class GradientTerms(NamedTuple):
 
 
 def gradient_terms(problem: TDProblem, theta: Array, covariance: Covariance) -> GradientTerms:
-    """From any Σ* that can be applied to rows; J (n, d) is formed."""
+    """From any Σ* that can be applied to rows; J (n, d) is formed.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        covariance: Σ*, as a function of rows: V (n, d) -> VΣ* (n, d).
+    """
     J, J_next = jacobians(problem, theta)
 
     def hessian_products(directions: Array) -> Array:
@@ -75,6 +96,12 @@ def gradient_terms_in_samples(problem: TDProblem, theta: Array, grams: Grams, S:
     """From Σ* = JᵀSJ, for networks of any size: a handful of vectors of length d exist at a time.
 
     Σ* g_i = Jᵀ (S JJᵀ)_i and Σ* γg'_i = Jᵀ (S γJJ'ᵀ)_i.
+
+    Args:
+        problem: The TD problem: a network and a batch.
+        theta: The parameters, flat, (d,).
+        grams: The problem's Gram matrices, (n, n).
+        S: (n, n), with Σ* = JᵀSJ.
     """
     _, pull_back = jax.vjp(problem.values, theta)
 
@@ -100,5 +127,10 @@ def sum_of_hessian_products(problem: TDProblem, theta: Array, directions: Array)
 
 
 def delta_in_samples(grams: Grams, S: Array) -> Array:
-    """Δ_M = Σ_i g_iᵀ Σ* g'_i = trace((J'Jᵀ) S (JJᵀ)): what the label-noise form of DR3 penalises (section 4)."""
+    """Δ_M = Σ_i g_iᵀ Σ* g'_i = trace((J'Jᵀ) S (JJᵀ)): what the label-noise form of DR3 penalises (section 4).
+
+    Args:
+        grams: The problem's Gram matrices, (n, n).
+        S: (n, n), with Σ* = JᵀSJ.
+    """
     return jnp.trace(grams.cross @ S @ grams.same)

@@ -13,7 +13,12 @@ from dr3.instruments import Grams, Stability
 
 
 def stability(grams: Grams, *, tolerance: float | None = None) -> Stability:
-    """`instruments.stability` of a problem's Gram matrices."""
+    """`instruments.stability` of a problem's Gram matrices.
+
+    Args:
+        grams: The problem's Gram matrices, (n, n).
+        tolerance: What counts as zero, relative to the largest; None where it follows from the rounding.
+    """
     return instruments.stability(np.asarray(grams.same), np.asarray(grams.K), tolerance=tolerance)
 
 
@@ -28,7 +33,13 @@ class Alignment:
 
 
 def alignment(A: Array, B: Array, *, tolerance: float = 1e-10) -> Alignment:
-    """Of a positive semidefinite A (d, d) with any B (d, d) of the same rank; G and Σ ∇Q∇Qᵀ, or G and M."""
+    """Of a positive semidefinite A (d, d) with any B (d, d) of the same rank; G and Σ ∇Q∇Qᵀ, or G and M.
+
+    Args:
+        A: (d, d), positive semidefinite.
+        B: (d, d).
+        tolerance: What counts as zero, relative to the largest.
+    """
     sizes, vectors = np.linalg.eigh(np.asarray(A))
     values, other = np.linalg.eig(np.asarray(B))
     order, other_order = np.argsort(-sizes), np.argsort(-np.abs(values))
@@ -45,6 +56,10 @@ def alignment(A: Array, B: Array, *, tolerance: float = 1e-10) -> Alignment:
 
 
 def dense_spectrum(G: Array) -> NDArray[np.complex128]:
-    """All d eigenvalues of G, by decreasing modulus; for comparison with the n x n form."""
+    """All d eigenvalues of G, by decreasing modulus; for comparison with the n x n form.
+
+    Args:
+        G: The pseudo-Hessian, (d, d).
+    """
     eigenvalues = np.linalg.eigvals(np.asarray(G)).astype(np.complex128)
     return eigenvalues[np.argsort(-np.abs(eigenvalues))]

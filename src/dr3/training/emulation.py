@@ -1,4 +1,4 @@
-"""Episodes in an emulator, side by side, as the paper's Atari agents were tried."""
+"""Episodes in an emulator, side by side, as the paper's Atari agents were evaluated."""
 
 from __future__ import annotations
 

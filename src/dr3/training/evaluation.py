@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -26,8 +27,9 @@ from dr3.envs import (
     spelled_gridworld,
 )
 from dr3.errors import UserError
-from dr3.hyperparameters import whole
+from dr3.hyperparameters import whole_number
 from dr3.methods import Method, Spec
+from dr3.methods.acting import decide
 from dr3.runs.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
 from dr3.training.emulation import EmulatedRollouts
 from dr3.training.rollouts import play
@@ -38,22 +40,27 @@ EVALUATION_STREAM = 4  # beside those of the training loop
 
 @dataclass(frozen=True)
 class Policy:
-    """A learned policy. Call it with numpy observations (n, *shape) for actions; a compiled world takes its parts."""
+    """A learned policy. Call it with numpy observations (n, *shape) for actions; a compiled world takes its parts.
+
+    `masks` (n, A) are true where an action is allowed: it takes the best of those.
+    """
 
     method: Method
     critic: Any
     spec: Spec  # what it was made for: the data's observations and actions
 
-    def __call__(self, observations: NDArray[Any]) -> NDArray[Any]:
+    def __call__(self, observations: NDArray[Any], masks: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         self.check_observations(observations.shape[1:])
-        return np.asarray(_act(self.method, self.critic, observations))
+        if masks is not None and isinstance(self.spec.action_space, DiscreteActions):
+            masks = masks[:, : self.spec.action_space.count]  # a world may know more actions than the data
+        return np.asarray(_act(self.method, self.critic, observations, masks, spec=self.spec))
 
     def check_observations(self, shape: tuple[int, ...]) -> None:
         """Refuse a world whose observations are not those of the data."""
         if shape != self.spec.observation_shape:
             raise UserError(
                 f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
-                f"policies are tried in {shape}; name another env, or none."
+                f"policies are evaluated in {shape}; name another env, or none."
             )
 
     def check_actions(self, world: DiscreteActions | ContinuousActions) -> None:
@@ -65,7 +72,7 @@ class Policy:
             fits = isinstance(world, ContinuousActions) and mine.size == world.size
         if not fits:
             raise UserError(
-                f"The data's actions are {_in_words(mine)}, those of the world that policies are tried in "
+                f"The data's actions are {_in_words(mine)}, those of the world that policies are evaluated in "
                 f"{_in_words(world)}; name another env, or none."
             )
 
@@ -76,9 +83,9 @@ def _in_words(space: DiscreteActions | ContinuousActions) -> str:
     return "single numbers" if space.size == 1 else f"vectors of {space.size} numbers"
 
 
-@jax.jit
-def _act(method: Method, critic: Any, observations: Array) -> Array:
-    return method.act(critic, observations)
+@partial(jax.jit, static_argnames="spec")
+def _act(method: Method, critic: Any, observations: Array, masks: Array | None, *, spec: Spec) -> Array:
+    return decide(method, critic, spec, observations, masks)
 
 
 @runtime_checkable
@@ -179,8 +186,13 @@ class CompiledRollouts:
 
 
 def evaluator_for(env: str | Gridworld | MinAtar | Atari | Evaluator, *, episodes: int = 10) -> Evaluator:
-    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what `make_world` knows."""
-    episodes = whole("episodes", episodes, 1)
+    """The way to try a policy: exactly in a gridworld, by episodes in MinAtar, Atari and what `make_world` knows.
+
+    Args:
+        env: A world's name or object, or an evaluator.
+        episodes: Episodes of each try, where it is by episodes.
+    """
+    episodes = whole_number("episodes", episodes, 1)
     if isinstance(env, Gridworld):
         return ExactGridworld(env)
     if isinstance(env, MinAtar):

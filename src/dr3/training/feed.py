@@ -22,6 +22,7 @@ from dr3.data.batch import Batch
 from dr3.data.frames import Frames
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
+from dr3.regularizers import remembered
 from dr3.runs.member import Member
 from dr3.training.loop import Block, draw_rows
 from dr3.training.metrics import probe_of
@@ -29,7 +30,7 @@ from dr3.training.metrics import probe_of
 DataOn = Literal["auto", "device", "host"]
 
 RESIDENT_SHARE = 0.25  # of the device's memory: weights, optimizers and, on a CPU, the table as it was read come on top
-BLOCK_BYTES = 32 * 2**20  # of one block; each member's seed has one in use and AHEAD more
+BLOCK_BYTES = 8 * 2**20  # of one block; each member's seed has one in use, AHEAD more, and copies on their way
 BLOCK_STEPS = 1024
 AHEAD = 2
 
@@ -50,7 +51,7 @@ class Feed:
         prepared = {repr(member.method): member.method.prepare(data) for member in members}
         content = {word: table.fingerprint() for word, table in prepared.items()}
         tables = {content[word]: table for word, table in prepared.items()}
-        self._probes = {key: Batch.of(probe_of(table)).whole() for key, table in tables.items()}
+        self._probes = {key: Batch.of(probe_of(table)).all_rows() for key, table in tables.items()}
         self._table_of = [content[repr(member.method)] for member in members]
         self._resident: dict[str, Batch] = {}
         self._streams: list[Stream] = []
@@ -68,12 +69,12 @@ class Feed:
         # One length for all, so that all members come to the end of a block at once.
         self.length = int(np.clip(BLOCK_BYTES // (most * row), 1, BLOCK_STEPS))
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="loader")
-        shared: dict[tuple[str, int, int], Stream] = {}
+        shared: dict[tuple[str, int, int, bool], Stream] = {}
         for member, key in zip(members, self._table_of, strict=True):
-            seed, batch_size = member.seed, member.method.batch_size
-            if (key, seed, batch_size) not in shared:
-                shared[key, seed, batch_size] = Stream(tables[key], seed, batch_size, self.length, self._worker)
-            self._streams.append(shared[key, seed, batch_size])
+            kind = key, member.seed, member.method.batch_size, "previous" in remembered(member.regularizer)
+            if kind not in shared:
+                shared[kind] = Stream(tables[key], *kind[1:], length=self.length, worker=self._worker)
+            self._streams.append(shared[kind])
 
     def __enter__(self) -> Self:
         return self
@@ -98,11 +99,23 @@ class Feed:
 
 
 class Stream:
-    """The batches of one seed, some steps to a block, made in the background before they are needed."""
+    """The batches of one seed, some steps to a block, made in the background before they are needed.
 
-    def __init__(self, table: Transitions, seed: int, batch_size: int, length: int, worker: ThreadPoolExecutor) -> None:
+    With `further` a block holds the batch after its last one, too: the second batch of its last update.
+    """
+
+    def __init__(
+        self,
+        table: Transitions,
+        seed: int,
+        batch_size: int,
+        further: bool,
+        *,
+        length: int,
+        worker: ThreadPoolExecutor,
+    ) -> None:
         self._table, self._seed, self._batch_size, self._length = table, seed, batch_size, length
-        self._worker = worker
+        self._held, self._worker = length + further, worker
         self._made: dict[int, Future[Block]] = {}
 
     def block(self, number: int) -> Block:
@@ -113,7 +126,7 @@ class Stream:
 
     def _make(self, number: int) -> Block:
         first = number * self._length
-        rows = rows_of_steps(self._seed, first, self._length, self._batch_size, len(self._table))
+        rows = rows_of_steps(self._seed, first, self._held, self._batch_size, len(self._table))
         some = self._table.rows(rows.ravel())
         if isinstance(some.observations, Frames):  # as plain arrays: how many frames a block uses differs
             some = dataclasses.replace(
@@ -136,7 +149,7 @@ def _draw_many(seed: Array, steps: Array, batch_size: int, rows: int) -> Array:
 
 def _row_bytes(table: Transitions) -> int:
     """A row of a batch, both observations in full."""
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(Batch.of(table.rows(slice(1))).whole()))
+    return sum(leaf.nbytes for leaf in jax.tree.leaves(Batch.of(table.rows(slice(1))).all_rows()))
 
 
 def _device_memory() -> int:

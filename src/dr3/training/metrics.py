@@ -10,9 +10,9 @@ import numpy as np
 from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.transitions import Transitions
-from dr3.instruments import cosine, dot_product, norm, srank
+from dr3.instruments import cosine, dot_product, norm, srank, td_error
 from dr3.methods import Method, objective
-from dr3.regularizers import Regularizer
+from dr3.regularizers import Regularizer, Remembering, remembered
 from dr3.training.loop import Progress, stream
 
 PROBE_SIZE = 512  # no rank can exceed it; larger costs time at every measurement
@@ -23,6 +23,11 @@ def probe_of(data: Transitions, size: int = PROBE_SIZE) -> Transitions:
     if len(data) <= size:
         return data
     return data.rows(np.sort(np.random.default_rng(0).choice(len(data), size, replace=False)))
+
+
+def noise_of(seed: int, step: Any) -> jax.Array:
+    """The key with which a critic is measured at a step: while it trains, and when its checkpoint is looked at."""
+    return jax.random.fold_in(stream(seed, 3), step)
 
 
 def measure(
@@ -40,7 +45,7 @@ def measure(
         return {
             "losses/total": float(loss),
             **{name: float(value) for name, value in info.items()},
-            "td/error": float(np.mean((arrays.values - arrays.targets) ** 2)),
+            "td/error": td_error(arrays.values, arrays.targets),
             "q/data_mean": float(arrays.values.mean()),
             "q/target_mean": float(arrays.targets.mean()),
             "features/dot_product": float(dot_product(*sides)),
@@ -55,7 +60,9 @@ def measure(
 def _on_probe(
     method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
 ) -> tuple[Any, Backup, dict[str, Any]]:
-    key = jax.random.fold_in(stream(seed, 3), progress.step)
-    critic = method.critic(progress.learner)
-    loss, (backup, info) = objective(method, regularizer, critic, progress.learner, probe, key)
+    critic, key = method.critic(progress.learner), noise_of(seed, progress.step)
+    term = regularizer
+    if regularizer is not None and remembered(regularizer):
+        term = Remembering(regularizer, progress.memory)
+    loss, (backup, info) = objective(method, term, critic, progress.learner, probe, key)
     return loss, backup, info

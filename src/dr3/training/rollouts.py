@@ -13,7 +13,7 @@ from dr3.envs import CompiledWorld
 from dr3.methods import Method
 
 
-class Outcome(NamedTuple):
+class EvaluationResult(NamedTuple):
     """What the episodes came to."""
 
     returns: Array  # (episodes,) plain sums of rewards
@@ -32,14 +32,16 @@ def play(
     world: CompiledWorld,
     episodes: int,
     limit: int,
-) -> Outcome:
+) -> EvaluationResult:
     """Act by the critic, at random with probability `epsilon`, until every episode is over or `limit` steps are made.
 
     Weights and numbers are arguments, so members and checkpoints of one structure share the program. An episode that is
     over stands still while the others go on: its world is no longer stepped.
     """
 
-    def step(carry: tuple[Array, Any, Array, Array, Outcome]) -> tuple[Array, Any, Array, Array, Outcome]:
+    def step(
+        carry: tuple[Array, Any, Array, Array, EvaluationResult],
+    ) -> tuple[Array, Any, Array, Array, EvaluationResult]:
         time, state, observation, over, so_far = carry
         of_choice, of_action, of_world = jax.random.split(jax.random.fold_in(key, time + 1), 3)
         explore = jax.random.uniform(of_choice, (episodes,)) < epsilon
@@ -48,7 +50,7 @@ def play(
         )
         after = jax.vmap(world.step)(state, actions, jax.random.split(of_world, episodes))
         reward = jnp.where(over, 0.0, after.reward)
-        outcome = Outcome(
+        outcome = EvaluationResult(
             so_far.returns + reward,
             so_far.discounted + discount**time * reward,
             so_far.lengths + ~over,
@@ -57,7 +59,7 @@ def play(
         return time + 1, state, keep_where(over, observation, after.observation), over | after.terminal, outcome
 
     state, observation = jax.vmap(world.reset)(jax.random.split(jax.random.fold_in(key, 0), episodes))
-    nothing = Outcome(jnp.zeros(episodes), jnp.zeros(episodes), jnp.zeros(episodes, jnp.int32))
+    nothing = EvaluationResult(jnp.zeros(episodes), jnp.zeros(episodes), jnp.zeros(episodes, jnp.int32))
     start = (jnp.int32(0), state, observation, jnp.zeros(episodes, bool), nothing)
     return lax.while_loop(lambda carry: (carry[0] < limit) & ~carry[3].all(), step, start)[-1]
 

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 # The policy always sees so many rows, some of them idle: a matrix product of another size may round another way, and an
 # episode in MuJoCo would end elsewhere.
 COPIES = 16
+ACTION_MASK = "action_mask"  # where Gymnasium's worlds (Taxi-v3) and others say which actions are allowed
 
 
 @dataclass
-class Episode:
+class RunningEpisode:
     """What one episode came to."""
 
     seed: int
@@ -41,18 +42,21 @@ class _Copy:
     """One copy of the world and the episode it is in; None when none is left for it."""
 
     world: gymnasium.Env
-    episode: Episode | None = None
+    episode: RunningEpisode | None = None
     observation: Any = None
+    mask: Any = None  # which actions are allowed now; None where the world does not say
 
-    def begin(self, episode: Episode | None) -> None:
+    def begin(self, episode: RunningEpisode | None) -> None:
         self.episode = episode
         if episode is not None:
-            self.observation, _ = self.world.reset(seed=episode.seed)
+            self.observation, info = self.world.reset(seed=episode.seed)
+            self.mask = info.get(ACTION_MASK)
 
     def step(self, action: Any, discount: float) -> bool:
         """Carry out an action; whether that ended the episode, by a terminal or a time-out."""
         assert self.episode is not None
         self.observation, reward, terminal, cut, info = self.world.step(action)
+        self.mask = info.get(ACTION_MASK)
         now = self.episode
         now.total += float(reward)
         now.discounted += discount**now.length * float(reward)
@@ -63,14 +67,17 @@ class _Copy:
 
 
 def play_side_by_side(
-    name: str, act: Callable[[NDArray[Any]], NDArray[Any]], seeds: Sequence[int], discount: float
-) -> list[Episode]:
+    name: str, act: Callable[..., NDArray[Any]], seeds: Sequence[int], discount: float
+) -> list[RunningEpisode]:
     """One episode for each seed, in their order; each depends on its seed and the policy alone.
+
+    `act` is given observations, and masks (n, A) beside them where the world says which actions are allowed, by
+    Gymnasium's `info["action_mask"]`.
 
     MuJoCo lets go of Python's lock while it computes, so large bodies are stepped in threads, one for each core.
     """
     copies = [_Copy(world) for world in _worlds(name, min(COPIES, len(seeds)))]
-    episodes = [Episode(seed) for seed in seeds]
+    episodes = [RunningEpisode(seed) for seed in seeds]
     waiting = iter(episodes)
     for copy in copies:
         copy.begin(next(waiting))
@@ -82,7 +89,8 @@ def play_side_by_side(
         while going := [copy for copy in copies if copy.episode is not None]:
             for row, copy in enumerate(copies):
                 rows[row] = copy.observation
-            actions = fit(act(rows))
+            masks = _masks(copies)
+            actions = fit(act(rows) if masks is None else act(rows, masks))
             work = [(copy, action) for copy, action in zip(copies, actions, strict=False) if copy.episode is not None]
 
             def step_share(first: int, work: Sequence[tuple[_Copy, Any]] = work) -> list[bool]:
@@ -93,6 +101,18 @@ def play_side_by_side(
                     if over:
                         copy.begin(next(waiting, None))
     return episodes
+
+
+def _masks(copies: Sequence[_Copy]) -> NDArray[np.bool_] | None:
+    """(COPIES, A), everything allowed in rows that are idle; None where no world says."""
+    said = [copy.mask for copy in copies if copy.mask is not None]
+    if not said:
+        return None
+    masks = np.ones((COPIES, len(said[0])), np.bool_)
+    for row, copy in enumerate(copies):
+        if copy.mask is not None and np.any(copy.mask):  # none at all at the end of an episode
+            masks[row] = np.asarray(copy.mask) > 0
+    return masks
 
 
 class _Kept(threading.local):

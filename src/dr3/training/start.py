@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,9 @@ import jax
 import numpy as np
 
 from dr3.errors import UserError
+from dr3.runs.checkpoints import leaves_by_name
+from dr3.runs.config import StartConfig
+from dr3.runs.outcomes import RETURN
 from dr3.runs.runs import Runs
 
 
@@ -24,10 +28,19 @@ class Start:
 
     @classmethod
     def read(cls, word: str) -> Start:
-        """`RUN@STEP`, or `RUN@STEP:MEMBER` where the run has several members."""
+        """`RUN@STEP`, or `RUN@STEP:MEMBER` where the run has several members; `best` is a step too.
+
+        That is the checkpoint with the highest return when it was tried, the untrained one left out.
+        """
         run, at, place = word.rpartition("@")
         step, colon, member = place.partition(":")
-        if not at or not run or not step.isdigit() or (colon and not member.isdigit()):
+        digits = "[0-9]{1,12}"  # not what Python calls digits: ² is one of them
+        if (
+            not at
+            or not run
+            or not re.fullmatch(f"{digits}|best", step)
+            or (colon and not re.fullmatch(digits, member))
+        ):
             raise UserError(f"A start is written RUN@STEP or RUN@STEP:MEMBER, not {word!r}.")
         runs = Runs(run)
         if not colon and len(runs) > 1:
@@ -35,11 +48,13 @@ class Start:
         number = int(member or 0)
         if number >= len(runs):
             raise UserError(f"{run} has {len(runs)} members, numbered from 0; there is no member {number}.")
-        return cls(run, int(step), number, runs.critics(int(step))[number])
+        chosen = _best(runs, number) if step == "best" else int(step)
+        return cls(run, chosen, number, runs.critics(chosen)[number])
 
-    def describe(self) -> dict[str, Any]:
-        """What a configuration keeps of it. The fingerprint is what counts: the other run may move."""
-        return {"run": self.run, "step": self.step, "member": self.member, "fingerprint": self.fingerprint()}
+    @property
+    def config(self) -> StartConfig:
+        """What a configuration keeps of it."""
+        return StartConfig(self.run, self.step, self.member, self.fingerprint())
 
     def fingerprint(self) -> str:
         """SHA-256 over the weights."""
@@ -63,7 +78,15 @@ class Start:
             raise UserError(f"The critic of {place} is of another kind of network than the one {method} is to train.")
 
 
+def _best(runs: Runs, member: int) -> int:
+    saved = set(runs.checkpoints)
+    returns = runs.evaluations.get(RETURN)
+    tried = [] if returns is None else zip(runs.evaluation_steps.tolist(), returns[member].tolist(), strict=True)
+    found = [(value, -step) for step, value in tried if step in saved and step > 0 and value == value]
+    if not found:
+        raise UserError(f"{runs.path} has no checkpoint that was evaluated; say from which step to start.")
+    return -max(found)[1]  # the earliest of equal ones
+
+
 def _shapes(critic: Any) -> dict[str, tuple[int, ...]]:
-    """The shape of every array by its name, such as trunk.stack[0].weight."""
-    leaves = jax.tree_util.tree_leaves_with_path(critic)
-    return {jax.tree_util.keystr(path).lstrip("."): leaf.shape for path, leaf in leaves}
+    return {name: leaf.shape for name, leaf in leaves_by_name(critic).items()}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
-from dr3.data import assemble, write_npz
 from dr3.errors import UserError
+from dr3.hyperparameters import to_json
 from dr3.paper.experiments import EXPERIMENTS, SCALES, Folders, Plan, find, jobs_of, reproduce
+from dr3.paper.experiments.bundle import Bundle
 from dr3.paper.experiments.scoring import Exact, Published, Replays
 from dr3.regularizers import LabelNoiseDR3
 from dr3.sweeps import Preparation, Task, data_of, missing_files
@@ -68,9 +69,39 @@ def test_every_design_is_whole(scale, tmp_path):
             # Arms of one label have a run for each seed, and no seed twice.
             seeds = [seed for task in arm.tasks for seed in task.seeds]
             assert sorted(seeds) == list(range(len(seeds)))
+            assert len(arm.keeping) in (0, len(arm.tasks))
     if scale == "laptop":
         made = [job.makes for job in jobs.values() if isinstance(job, Preparation)]
-        assert len(made) == len(set(made)) == 6 + 2 + 2 + 1
+        assert len(made) == len(set(made)) == 6 + 4 + 3 + 1
+
+
+def test_the_laptop_scale_is_the_protocols(tmp_path):
+    design = EXPERIMENTS["table-1"].at("laptop", folders(tmp_path))
+    assert {arm.world for arm in design.arms} == {"MinAtar Asterix", "MinAtar Breakout", "MinAtar Seaquest"}
+    for task in design.tasks:
+        assert task.steps == 400_000
+        settings: Any = to_json(task.method)
+        assert (settings["target_period"], settings["batch_size"]) == (2_000, 32)
+        assert settings["adam_epsilon"] == (1e-8 if task.method.name == "rem" else 3.1e-4)
+    assert all(sum(len(task.seeds) for task in arm.tasks) == 5 for arm in design.arms)
+    assert all(keeping.episodes == 100 for arm in design.arms for keeping in arm.keeping)
+    first = EXPERIMENTS["figure-1"].at("laptop", folders(tmp_path))
+    methods = {arm.label: arm.tasks[0].method for arm in first.arms}
+    assert [method.name for method in methods.values()] == ["supervised", "sarsa", "td", "dqn"]
+    learning: Any = to_json(methods["TD-learning"])
+    assert learning["behavior"] == "cloned"
+    assert {task.data.rpartition(":")[2] for task in first.tasks} == {"replay=1%"}
+
+
+def test_good_solutions_are_the_best_of_runs_with_seeds_of_their_own(tmp_path):
+    design = EXPERIMENTS["figure-2"].at("laptop", folders(tmp_path))
+    assert {source.seeds for source in design.sources} == {(50,), (51,)}
+    starts = {source.name: source for source in design.sources}
+    for task in design.tasks:
+        run, _, best = str(task.init_from).rpartition("@")
+        assert best == "best:0"
+        assert starts[Path(run).name].data == task.data
+        assert Path(run).name in task.needs
 
 
 def test_the_paper_scale_is_the_papers(tmp_path):
@@ -112,23 +143,17 @@ def test_what_is_made_or_there_is_not_missing(tmp_path):
     assert len(data_of(wanted)) == 3
 
 
-def test_replays_are_scored_between_their_random_agent_and_their_mean(tmp_path):
-    # Two episodes that begin within the first 5,000 steps, returns 1 and 3; one that begins later, return 8.
-    lengths, rewards = (3000, 3000, 10), np.zeros(6010, np.float32)
-    rewards[[0, 3000, 3001, 3002]] = 1
-    rewards[6000:6008] = 1
-    terminals = np.zeros(6010, bool)
-    terminals[np.cumsum(lengths) - 1] = True
-    columns = {
-        "observations": np.zeros((6010, 1), np.float32),
-        "actions": np.zeros(6010, np.int32),
-        "rewards": rewards,
-        "terminals": terminals,
-        "num_actions": np.array(2),
-    }
-    write_npz(tmp_path / "replay.npz", assemble(columns, source="here", name="replay"))
-    low, high = Replays((str(tmp_path / "replay.npz"),)).limits()
-    assert (low, high) == (2.0, 4.0)
+def test_replays_are_scored_between_a_random_agent_and_their_mean():
+    bundles = [Bundle("a", {"limits": {"random": 1, "replay": 5}}), Bundle("b", {"limits": {"random": 1, "replay": 3}})]
+    assert Replays().limits(bundles) == (1.0, 4.0)
+
+
+def test_names_of_tasks_do_not_depend_on_where_things_lie(tmp_path):
+    for id in ("figure-3", "figure-A.3", "figure-A.13", "table-F.4"):
+        here = EXPERIMENTS[id].at("laptop", Folders(Path("data"), Path("runs")))
+        there = EXPERIMENTS[id].at("laptop", Folders(tmp_path / "other", tmp_path / "elsewhere"))
+        assert [task.name for task in here.tasks] == [task.name for task in there.tasks]
+        assert len(here.tasks) == sum(len(arm.tasks) for arm in here.arms)
 
 
 def test_the_other_scales_of_scores():

@@ -11,7 +11,7 @@ from dr3.sweeps import Preparation, Task
 
 def test_updates_of_one_kind_are_counted_together(monkeypatch):
     monkeypatch.setattr(estimate, "speed", lambda kind: 10.0 if kind.regularizer is None else 5.0)
-    made = Preparation("data/breakout.npz", "a:b", {"env": "minatar/breakout"})
+    made = Preparation("data/breakout.npz", len, {"env": "minatar/breakout"})
     method = DQN(hidden=(8,))
     jobs = [
         made,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 
 import pytest
 
-from dr3.paper.experiments import EXPERIMENTS, Result, reproduce, write_record
-from dr3.sweeps import InProcess
+from dr3.errors import UserError
+from dr3.paper.experiments import EXPERIMENTS, Keeping, Plan, Result, judged, keep_sweep, reproduce, write_record
+from dr3.sweeps import InProcess, Task
 
 UNTRAINED = ("table-E.1", "table-F.10")
 
@@ -23,7 +25,8 @@ def test_an_experiment_comes_to_a_verdict(smoke, id):
     else:
         assert result.verdict == "cannot be compared"
     blocked = plan.designs[id].blocked
-    assert len(result.answers) == (0 if blocked else len(experiment.checks))
+    groups = len({arm.group for arm in plan.designs[id].arms}) or 1
+    assert len(result.answers) == (0 if blocked else groups * len(experiment.checks))
     if blocked is None and experiment.picture is not None:
         assert (folder / "figure.png").stat().st_size > 5_000
     assert result.why or result.verdict == "shows"
@@ -53,9 +56,48 @@ def test_a_rerun_trains_nothing_again(smoke):
     assert {file: file.stat().st_mtime_ns for file in times} == times
 
 
+def test_a_verdict_follows_from_evidence_alone(smoke, tmp_path):
+    plan, results = smoke
+    alone = dataclasses.replace(plan, data=tmp_path / "nowhere", out=tmp_path / "out", kept=plan.out / "evidence")
+    assert alone.missing() == []  # names do not depend on where data and runs lie
+    for result in judged(alone):
+        assert dataclasses.replace(result, seconds=0) == dataclasses.replace(results[result.id], seconds=0)
+
+
+def test_a_bundle_is_small_and_knows_no_place(smoke):
+    plan, _ = smoke
+    files = list(plan.evidence.glob("*.json"))
+    assert {file.stem for file in files} == {task.name for design in plan.designs.values() for task in design.tasks}
+    for file in files:
+        text = file.read_text()
+        assert len(text) < 50_000
+        assert str(plan.out) not in text
+        record = json.loads(text)
+        assert {"commit", "packages", "seconds", "processor"} <= set(record)
+        assert Task.from_json(record["task"] | {"needs": []}).steps == record["task"]["steps"]
+
+
+def test_what_has_no_evidence_is_counted(smoke, tmp_path):
+    plan, _ = smoke
+    shutil.copytree(plan.evidence, tmp_path / "evidence" / "smoke")
+    experiment = EXPERIMENTS["figure-5"]
+    (tmp_path / "evidence" / "smoke" / f"{plan.designs[experiment.id].tasks[0].name}.json").unlink()
+    (result,) = judged(Plan((experiment,), "smoke", plan.data, tmp_path))
+    assert (result.verdict, result.why) == ("cannot be compared", "1 of 4 populations have no evidence yet")
+    assert not result.failed
+
+
+def test_a_sweep_leaves_evidence_too(smoke, tmp_path):
+    plan, _ = smoke
+    found = keep_sweep(plan.folders.runs, plan.evidence, Keeping())
+    assert len(found) >= len(list(plan.evidence.glob("*.json")))  # runs that others start from are there too
+    with pytest.raises(UserError, match="no finished task"):
+        keep_sweep(tmp_path, tmp_path, Keeping())
+
+
 def test_the_record_leaves_nothing_out(smoke, tmp_path):
     plan, _ = smoke
-    found = write_record(tmp_path / "docs" / "reproduction.md", plan.out, "smoke")
+    found = write_record(tmp_path / "docs" / "reproduction.md", plan)
     assert list(found) == list(EXPERIMENTS)
     page = (tmp_path / "docs" / "reproduction.md").read_text()
     for experiment in EXPERIMENTS.values():
@@ -67,7 +109,6 @@ def test_the_record_leaves_nothing_out(smoke, tmp_path):
 
 
 def test_what_was_not_run_is_in_the_record_too(smoke, tmp_path):
-    plan, _ = smoke
-    shutil.copytree(plan.out / "smoke" / "table-E.1", tmp_path / "smoke" / "table-E.1")
-    assert list(write_record(tmp_path / "record.md", tmp_path, "smoke")) == ["table-E.1"]
-    assert (tmp_path / "record.md").read_text().count("| not run |") == len(EXPERIMENTS) - 1 == 39
+    plan = Plan(tuple(EXPERIMENTS.values()), "smoke", tmp_path, tmp_path)
+    assert list(write_record(tmp_path / "record.md", plan)) == list(UNTRAINED)
+    assert (tmp_path / "record.md").read_text().count("| not run |") == len(EXPERIMENTS) - len(UNTRAINED)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dr3.paper.experiments.checks import STATISTICS
 from dr3.paper.experiments.declaration import Row
-from dr3.paper.experiments.evidence import Evidence, Measure, Place
-from dr3.paper.experiments.score_checks import STATISTICS, words
+from dr3.paper.experiments.evidence import Evidence, Measure, Place, words
 from dr3.paper.tables import Column, Table, table
 from dr3.runs.outcomes import RETURN
 
@@ -25,7 +25,7 @@ class Aggregates:
         found = table(self.table)
         return [
             Row(
-                f"{row}: {column.algorithm}, {self.statistic} of the {words(measure_of(column, found))}",
+                f"{row}: {column.algorithm}, {self.statistic} of the {words('score', measure_of(column, found))}",
                 value.text(found.digits),
                 self._ours(evidence, row, column, measure_of(column, found)),
             )
@@ -63,7 +63,7 @@ class ByWorld:
                 ours = self._ours(evidence, place, column, measure_of(column, found))
                 if value or ours:
                     reached = evidence.reached(measure_of(column, found))
-                    what = f"{world}: {column.algorithm}, {words(reached, measured)}"
+                    what = f"{world}: {column.algorithm}, {words(measured, reached)}"
                     yield Row(what, None if value is None else value.text(found.digits), ours)
         absent = [row for row in found.rows if row not in places]
         if absent:

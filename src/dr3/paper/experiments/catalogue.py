@@ -1,4 +1,4 @@
-"""Every figure and table of the paper, in the order of its captions."""
+"""Every figure and table of the paper, in the order of its captions, and then the questions that it leaves."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dr3.paper.experiments.continuous_experiments import CONTINUOUS
 from dr3.paper.experiments.declaration import Experiment
 from dr3.paper.experiments.gridworld import GRIDWORLD_FIGURES
 from dr3.paper.experiments.manipulation import COG
+from dr3.paper.experiments.questions import QUESTIONS
 from dr3.paper.experiments.settings import HYPERPARAMETERS, NORMALISERS
 
 
@@ -29,14 +30,18 @@ EXPERIMENTS: dict[str, Experiment] = {
     )
 }
 
+# What the paper leaves open: known by a word, and run by --all too.
+OPEN_QUESTIONS: dict[str, Experiment] = {experiment.id: experiment for experiment in QUESTIONS}
+ALL: dict[str, Experiment] = EXPERIMENTS | OPEN_QUESTIONS
+
 
 def find(ids: Iterable[str]) -> list[Experiment]:
     """The experiments of these ids, each once."""
     found = []
     for word in dict.fromkeys(ids):
-        if word not in EXPERIMENTS:
-            near = difflib.get_close_matches(word, EXPERIMENTS, n=1)
+        if word not in ALL:
+            near = difflib.get_close_matches(word, ALL, n=1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise UserError(f"The paper has no {word!r}; {hint}`dr3 reproduce --list` names them all.")
-        found.append(EXPERIMENTS[word])
+        found.append(ALL[word])
     return found

@@ -5,12 +5,12 @@ PointMaze stands in for AntMaze, replays of an online SAC on Hopper and Walker2d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dr3.methods import Method
-from dr3.paper.experiments.declaration import Arm, Design, Folders, Scale, Scoring
+from dr3.paper.experiments.declaration import Arm, Design, Folders, Keeping, Scale, Scoring
 from dr3.regularizers import DR3
 from dr3.sweeps import Preparation, Task
 
@@ -24,7 +24,7 @@ class World:
     env: str
     scoring: Scoring
     settings: str = ""
-    maker: tuple[str, dict[str, Any]] | None = None  # the function that makes the file, and what it is called with
+    maker: tuple[Callable[..., Any], dict[str, Any]] | None = None  # what makes the file, and what it is called with
 
     def word(self, folders: Folders) -> str:
         return f"{folders.data / self.file}{self.settings}"
@@ -39,7 +39,10 @@ class World:
 
 @dataclass(frozen=True)
 class Setup:
-    """One scale: worlds, the base method, how long and how often."""
+    """One scale: worlds, the base method, how long and how often.
+
+    `variants` are other forms of the base method, each a group of its own: {group: method}.
+    """
 
     worlds: tuple[World, ...]
     method: Method
@@ -48,6 +51,8 @@ class Setup:
     evaluations: int = 20
     episodes: int = 10
     note: str = ""
+    keeping: Keeping = Keeping()  # noqa: RUF009 (frozen)
+    variants: Mapping[str, Method] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,15 @@ class WithAndWithout:
         setup = self.setups[scale]
         made = {world.name: world.preparation(folders) for world in setup.worlds}
         arms = [
-            Arm(label, world.name, (_task(setup, world, regularizer, made[world.name], folders),), world.scoring)
+            Arm(
+                label,
+                world.name,
+                _tasks(setup, method, world, regularizer, made[world.name], folders),
+                world.scoring,
+                group,
+                (setup.keeping,) * setup.seeds,
+            )
+            for group, method in (setup.variants or {"": setup.method}).items()
             for world in setup.worlds
             for label, regularizer in ((self.base, None), (f"{self.base} + DR3", self.regularizer))
         ]
@@ -73,18 +86,28 @@ class WithAndWithout:
         return Design(tuple(arms), preparations=tuple(unique.values()), note=setup.note)
 
 
-def _task(
-    setup: Setup, world: World, regularizer: DR3 | None, preparation: Preparation | None, folders: Folders
-) -> Task:
-    return Task(
-        world.word(folders),
-        setup.method,
-        (regularizer,),
-        tuple(range(setup.seeds)),
-        steps=setup.steps,
-        env=world.env,
-        episodes=setup.episodes,
-        evaluate_every=max(1, setup.steps // setup.evaluations),
-        metrics_every=max(1, setup.steps // (3 * setup.evaluations)),
-        needs=() if preparation is None else (preparation.name,),
+def _tasks(
+    setup: Setup,
+    method: Method,
+    world: World,
+    regularizer: DR3 | None,
+    preparation: Preparation | None,
+    folders: Folders,
+) -> tuple[Task, ...]:
+    """One for each seed: evaluations in these worlds take a while."""
+    return tuple(
+        Task(
+            world.word(folders),
+            method,
+            (regularizer,),
+            (seed,),
+            steps=setup.steps,
+            env=world.env,
+            episodes=setup.episodes,
+            evaluate_every=max(1, setup.steps // setup.evaluations),
+            metrics_every=max(1, setup.steps // (3 * setup.evaluations)),
+            needs=() if preparation is None else (preparation.name,),
+            alias=folders.alias(world.word(folders)),
+        )
+        for seed in range(setup.seeds)
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from dr3.paper.experiments.beside import ByWorld
-from dr3.paper.experiments.checks import COSINE, DOT, SRANK, Ends
+from dr3.paper.experiments.bundle import COSINE, DOT, SRANK
+from dr3.paper.experiments.checks import Compare, Improves, Learned, Provided, declines, ends, gain
 from dr3.paper.experiments.continuous_setups import (
     ANTMAZE,
     BEHAVIOUR_REGULARIZED,
@@ -18,7 +19,6 @@ from dr3.paper.experiments.continuous_setups import (
 from dr3.paper.experiments.declaration import Experiment, Row
 from dr3.paper.experiments.evidence import SCORE, Evidence
 from dr3.paper.experiments.pictures import Curves, Probability
-from dr3.paper.experiments.score_checks import Gain, Improves
 from dr3.paper.run_checks import probabilities
 
 TWO_MILLION = 2 / 3  # of a training of 3M updates
@@ -39,7 +39,10 @@ ANTMAZE_TABLE = Experiment(
     claim="After 2M and after 3M updates, six and nine times as many as usual, CQL + DR3 outperforms CQL.",
     printed="antmaze-medium-play: 24.0 to 73.0 with DR3 at 2M; antmaze-large-diverse: 1.3 to 25.7.",
     design=ANTMAZE,
-    checks=(Gain("CQL + DR3", "CQL", TWO_MILLION), Gain("CQL + DR3", "CQL", "final")),
+    checks=tuple(
+        Provided((Learned(("CQL", "CQL + DR3")),), gain("CQL + DR3", "CQL", measure))
+        for measure in (TWO_MILLION, "final")
+    ),
     numbers=ByWorld("antmaze", SCORE),
     picture=Curves((SCORE, DOT), log=(DOT,)),
     needs=MAZE_NEEDS,
@@ -54,9 +57,10 @@ MUJOCO_FIGURE = Experiment(
     printed="Curves only, 4M updates.",
     design=MUJOCO,
     checks=(
-        Gain("CQL + DR3", "CQL", "average"),
-        Ends(SRANK, "CQL + DR3", "larger", than="CQL"),
-        Ends(DOT, "CQL + DR3", "smaller", than="CQL"),
+        Compare(SCORE, "CQL + DR3", "smaller", "CQL", "spread"),
+        Provided((declines("CQL"),), gain("CQL + DR3", "CQL", "late")),
+        ends(SRANK, "CQL + DR3", "larger", than="CQL"),
+        ends(DOT, "CQL + DR3", "smaller", than="CQL"),
     ),
     picture=Curves((SCORE, SRANK, DOT), log=(DOT,)),
     needs=MUJOCO_NEEDS,
@@ -69,7 +73,7 @@ MUJOCO_COSINES = Experiment(
     claim="DR3 reduces the cosine similarity of CQL's features, whether it grows (Ant, Walker2d) or falls (Hopper).",
     printed="Curves only.",
     design=MUJOCO,
-    checks=(Ends(COSINE, "CQL + DR3", "smaller", than="CQL"),),
+    checks=(ends(COSINE, "CQL + DR3", "smaller", than="CQL"),),
     picture=Curves((COSINE,)),
     needs=MUJOCO_NEEDS,
 )
@@ -95,7 +99,7 @@ KITCHEN_TABLE = Experiment(
     claim="After 2M updates CQL + DR3 outperforms CQL on all three kitchen tasks.",
     printed="kitchen-partial: 20.67 to 40.67 with DR3.",
     design=KITCHEN,
-    checks=(Gain("CQL + DR3", "CQL", "final"), Ends(SCORE, "CQL + DR3", "larger", than="CQL")),
+    checks=(gain("CQL + DR3", "CQL", "final", by="each"),),
     numbers=ByWorld("kitchen", SCORE),
     picture=Curves((SCORE, DOT), log=(DOT,)),
     needs=KITCHEN_NEEDS,
@@ -108,7 +112,10 @@ BRAC_TABLE = Experiment(
     claim="With DR3, BRAC ends with a higher performance and has a higher performance averaged over training.",
     printed="Averages and final scores on 15 data sets: see the numbers.",
     design=BEHAVIOUR_REGULARIZED,
-    checks=(Gain("BRAC + DR3", "BRAC", "final"), Gain("BRAC + DR3", "BRAC", "average")),
+    checks=tuple(
+        Provided((Learned(("BRAC", "BRAC + DR3")),), gain("BRAC + DR3", "BRAC", measure))
+        for measure in ("final", "average")
+    ),
     numbers=ByWorld("brac", SCORE),
     picture=Curves((SCORE, DOT), log=(DOT,)),
     needs=MUJOCO_NEEDS,

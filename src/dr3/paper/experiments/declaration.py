@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 from dr3.sweeps import Job, Preparation, Task
 
 if TYPE_CHECKING:
+    from dr3.paper.experiments.bundle import Bundle
     from dr3.paper.experiments.evidence import Evidence
 
 Scale = Literal["smoke", "laptop", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "laptop", "paper")
-Verdict = Literal["shows", "does not show", "cannot be compared"]
+Verdict = Literal["shows", "does not show", "precondition not met", "cannot be compared"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Folders:
     data: Path
     runs: Path
 
+    def alias(self, word: str) -> str:
+        """What data are called wherever they lie: the word for them without the data folder."""
+        return word.replace(f"{self.data}{os.sep}", "")
+
 
 class Scoring(Protocol):
     """How the returns of a world are normalised."""
@@ -32,9 +39,27 @@ class Scoring(Protocol):
     metric: ClassVar[str]
     """What of an evaluation is normalised: returns, or how often it succeeded."""
 
-    def limits(self) -> tuple[float, float]:
-        """The returns that count as 0 and as 100."""
+    def limits(self, bundles: Sequence[Bundle]) -> tuple[float, float]:
+        """The returns that count as 0 and as 100, of the world that these bundles are about."""
         ...
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What is tried once more of a finished run, for its bundle of evidence.
+
+    `judged` are the checkpoints, as shares of training, that are tried in `episodes` episodes where training took
+    fewer. `layers`: whether layers are put back to their initial values. `replay` is the file that scores are
+    normalised by.
+    """
+
+    judged: tuple[float, ...] = (1.0,)
+    episodes: int = 1
+    layers: bool = False
+    replay: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self) | {"judged": list(self.judged)}
 
 
 @dataclass(frozen=True)
@@ -46,9 +71,10 @@ class Arm:
 
     label: str
     world: str
-    tasks: tuple[Task, ...]
+    tasks: tuple[Task, ...]  # or `bundle.Online`, which has their names, steps and seeds
     scoring: Scoring
     group: str = ""
+    keeping: tuple[Keeping, ...] = ()  # by task; by default what training left is enough
 
 
 @dataclass(frozen=True)
@@ -73,8 +99,18 @@ class Design:
     @cached_property
     def jobs(self) -> tuple[Job, ...]:
         """Everything once, what others need first."""
-        everything: tuple[Job, ...] = (*self.preparations, *self.sources, *self.tasks)
+        trained = [task for task in self.tasks if isinstance(task, Task)]
+        everything: tuple[Job, ...] = (*self.preparations, *self.sources, *trained)
         return tuple({job.name: job for job in everything}.values())
+
+    @cached_property
+    def keeping(self) -> dict[str, Keeping]:
+        """By the name of a task that is judged, what is tried once more for its evidence."""
+        return {
+            task.name: keeping
+            for arm in self.arms
+            for task, keeping in zip(arm.tasks, arm.keeping or [Keeping()] * len(arm.tasks), strict=True)
+        }
 
     @property
     def updates(self) -> int:
@@ -84,17 +120,32 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What came out of one check: whether it holds, in a sentence, with its numbers.
+class Cell:
+    """What came out of a check in one world."""
 
-    `reason` says in a few words why it does not hold, for an overview.
+    place: str
+    verdict: Verdict
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out of one check in one group of worlds: a verdict, in a sentence, with its numbers.
+
+    `reason` says in a few words why it does not show, for an overview. `cells` are the same check world by world.
     """
 
     rule: str
-    holds: bool
+    verdict: Verdict
     sentence: str
     numbers: Mapping[str, Any]
     reason: str = ""
+    cells: tuple[Cell, ...] = ()
+    group: str = ""
+
+    @property
+    def shows(self) -> bool:
+        return self.verdict == "shows"
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from dr3.paper import presets
 from dr3.paper.cog import cog
-from dr3.paper.experiments.checks import DOT
+from dr3.paper.experiments.bundle import DOT
+from dr3.paper.experiments.checks import Learned, Provided, gain
 from dr3.paper.experiments.continuous import Setup, WithAndWithout, World
 from dr3.paper.experiments.declaration import Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Curves
-from dr3.paper.experiments.score_checks import Gain
 from dr3.paper.experiments.scoring import Successes
 from dr3.sweeps import Preparation
 
@@ -40,11 +40,18 @@ class Drawers(World):
         return Preparation(str(folder / "success.json"), function, call, also=files)  # what collecting writes last
 
 
+def collect_scripted(**call: Any) -> None:
+    """`dr3 data collect drawers`, whose module needs MuJoCo."""
+    from dr3.collect.drawers import collect_drawers
+
+    collect_drawers(**call)
+
+
 def _scripted(task: str, share: float, episodes: int, steps: int) -> Drawers:
     """Episodes of scripts in a drawer world."""
     env, folder = f"drawers/{task}", f"drawers/{task}-{episodes}x{steps}"
     call = {"task": env, "episodes": episodes, "steps": steps, "workers": 1}
-    maker = ("dr3.collect.drawers:collect_drawers", call)
+    maker = (collect_scripted, call)
     name = f"{task}, {share:.0%}"
     return Drawers(name, f"{folder}/task.npz", env, Successes(), maker=maker, prior=f"{folder}/prior.npz", share=share)
 
@@ -125,7 +132,10 @@ COG = Experiment(
     claim="COG + DR3 learns faster than COG and attains a higher average and final performance.",
     printed="Curves only.",
     design=DRAWERS,
-    checks=(Gain("COG + DR3", "COG", "average"), Gain("COG + DR3", "COG", "final")),
+    checks=tuple(
+        Provided((Learned(("COG", "COG + DR3")),), gain("COG + DR3", "COG", measure))
+        for measure in ("average", "final")
+    ),
     picture=Curves((SCORE, DOT), log=(DOT,)),
     needs=NEEDS,
 )

@@ -36,8 +36,14 @@ def _head(experiment: Experiment, result: Result) -> Html:
 
 def _checks(result: Result) -> Html:
     items = [
-        tag("li", tag("strong", "holds" if one.holds else "does not hold"), f": {one.rule} ", tag("br"), one.sentence)
-        for one in sorted(result.answers, key=lambda one: one.holds)  # what fails first
+        tag(
+            "li",
+            tag("strong", one.verdict),
+            f": {f'{one.group}: ' if one.group else ''}{one.rule} ",
+            tag("br"),
+            one.sentence,
+        )
+        for one in sorted(result.answers, key=lambda one: one.shows)  # what fails first
     ]
     return join([tag("h2", "What was checked"), tag("ul", *items) if items else tag("p", "Nothing.")])
 

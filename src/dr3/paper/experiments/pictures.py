@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.paper.experiments.checks import WORDS
-from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place
-from dr3.paper.experiments.score_checks import STATISTICS, compared, words
+from dr3.paper.experiments.checks import STATISTICS, WORDS, compared
+from dr3.paper.experiments.evidence import SCORE, Evidence, Measure, Place, words
 from dr3.reports import style
-from dr3.reports.curves import Panel, draw
+from dr3.reports.curves import Panel, draw_bands
 from dr3.stats import iqm
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDEST = 6  # panels side by side
-LINES = "thick: median over seeds, thin: each seed"
+WIDEST = 4  # panels side by side
+LINES = "lines: medians over seeds; bands: their middle half"
 BARS = "bars: 95 % stratified bootstrap intervals"
 
 
@@ -39,7 +38,7 @@ class Curves:
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         places = evidence.places()
         panels = [self._panel(evidence, metric, place) for metric in self.metrics for place in places]
-        draw(panels, path, caption=f"{caption}; {LINES}", columns=min(len(places), WIDEST))
+        draw_bands(panels, path, caption=f"{caption}; {LINES}", columns=min(len(places), WIDEST))
 
     def _panel(self, evidence: Evidence, metric: str, place: Place) -> Panel:
         lines = {
@@ -62,7 +61,7 @@ class Overall:
             for labels in self.rows
             for group in evidence.groups
         ]
-        draw(panels, path, caption=f"{caption}; {LINES}", columns=len(evidence.groups))
+        draw_bands(panels, path, caption=f"{caption}; {LINES}", columns=len(evidence.groups))
 
     def _lines(self, evidence: Evidence, labels: Sequence[str], group: str) -> dict:
         lines = {}
@@ -90,7 +89,7 @@ class Intervals:
             }
             for label in evidence.labels
         }
-        score = f"{self.statistic} of the {words(evidence.reached(self.measure), 'normalised score')}"
+        score = f"{self.statistic} of the {words('normalised score', evidence.reached(self.measure))}"
         _save(interval_plot(found, score=textwrap.fill(score, 28)), path, f"{caption}; {BARS}")
 
 
@@ -105,7 +104,7 @@ class Probability:
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         from dr3.reports.figures import improvement_plot
 
-        score = words(evidence.reached(self.measure), "normalised score")
+        score = words("normalised score", evidence.reached(self.measure))
         picture = improvement_plot([compared(evidence, self.label, self.over, self.measure)])
         _save(picture, path, f"{caption}; by the {score}; {BARS}")
 
@@ -135,6 +134,55 @@ class Layers:
             caption=f"{caption}; mean over seeds; blank: nothing was earned that a layer could keep",
             columns=len(evidence.labels),
         )
+
+
+@dataclass(frozen=True)
+class Map:
+    """A measure of the score by two settings: a row of maps for each group, a map for each label.
+
+    Worlds are called by the two settings, as `N = 200, 1 %`.
+    """
+
+    measure: Measure = "late"
+
+    def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
+        from matplotlib.figure import Figure
+
+        with style.style():
+            shown = [evidence.part(group) for group in evidence.groups]
+            columns = max(len(part.labels) for part in shown)
+            figure = Figure(figsize=(1.5 + 2.2 * columns, 0.8 + 2.2 * len(shown)), layout="constrained")
+            axes = figure.subplots(len(shown), columns, squeeze=False)
+            for row, (group, part) in enumerate(zip(evidence.groups, shown, strict=True)):
+                across, along = _settings_of(part)
+                maps = {label: self._cells(part, label, across, along) for label in part.labels}
+                low, high = min(np.nanmin(one) for one in maps.values()), max(np.nanmax(one) for one in maps.values())
+                for axis in axes[row, len(maps) :]:
+                    axis.set_axis_off()
+                for axis, (label, cells) in zip(axes[row], maps.items(), strict=False):
+                    axis.imshow(cells, vmin=low, vmax=max(high, low + 1e-9), cmap="viridis", aspect="auto")
+                    for (y, x), value in np.ndenumerate(cells):
+                        dark = value < (low + high) / 2
+                        axis.text(x, y, f"{value:.0f}", ha="center", va="center", color="white" if dark else "black")
+                    axis.set_title(f"{label}\n{group}" if axis is axes[row, 0] else label, fontsize=10)
+                    axis.set_xticks(range(len(across)), [word.removeprefix("N = ") for word in across])
+                    axis.set_yticks(range(len(along)), along if axis is axes[row, 0] else [""] * len(along))
+                    axis.set_xlabel("target period")
+                    axis.grid(visible=False)
+            words_of = words("normalised score", self.measure)
+            _save(figure, path, f"{caption}; numbers: mean {words_of}; the same colours along a row")
+
+    def _cells(self, part: Evidence, label: str, across: Sequence[str], along: Sequence[str]) -> np.ndarray:
+        cells = np.full((len(along), len(across)), np.nan)
+        for place in part.places(label):
+            period, rows = place.world.split(", ")
+            cells[along.index(rows), across.index(period)] = part.values(SCORE, label, place, self.measure).mean()
+        return cells
+
+
+def _settings_of(part: Evidence) -> tuple[list[str], list[str]]:
+    pairs = [place.world.split(", ") for place in part.places()]
+    return list(dict.fromkeys(first for first, _ in pairs)), list(dict.fromkeys(second for _, second in pairs))
 
 
 def _save(figure: Figure, path: Path, caption: str) -> None:

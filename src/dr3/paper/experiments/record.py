@@ -10,30 +10,28 @@ from string import ascii_uppercase
 from dr3.errors import UserError
 from dr3.files import write_text
 from dr3.paper.experiments.catalogue import EXPERIMENTS
-from dr3.paper.experiments.declaration import Experiment, Row, Scale
+from dr3.paper.experiments.declaration import Answer, Experiment, Row, Scale
 from dr3.paper.experiments.result import Result, reasons
+from dr3.paper.experiments.running import Plan, judged
 
 PICTURES = Path("images") / "reproduction"  # beside the page
 
 
-def write_record(file: Path, out: Path, scale: Scale) -> dict[str, Result]:
-    """Write the page from the results under `out`, with copies of their pictures; the results that were there.
+def write_record(file: Path, plan: Plan) -> dict[str, Result]:
+    """Write the page from evidence alone, with pictures beside it; the results that there is evidence for.
 
     What was not run is on it too.
     """
-    results = {}
-    for id in EXPERIMENTS:
-        result = Result.read(out / scale / id)
-        if result is not None:
-            results[id] = result
+    results = {result.id: result for result in judged(plan) if not result.unrun}
     if not results:
-        raise UserError(f"There are no results of {scale} scale in {out}; dr3 reproduce makes them.")
+        raise UserError(f"There is no evidence of {plan.scale} scale in {plan.evidence}; dr3 reproduce makes it.")
     pictures = file.parent / PICTURES
-    for id, result in results.items():
-        if result.picture is not None:
+    for experiment in plan.experiments:
+        result = results.get(experiment.id)
+        if result is not None and result.picture is not None:
             pictures.mkdir(parents=True, exist_ok=True)
-            _copy_small(out / scale / id / result.picture, pictures / f"{id}.png")
-    write_text(file, "\n".join(_lines(results, scale)) + "\n")
+            _copy_small(plan.folder(experiment) / result.picture, pictures / f"{experiment.id}.png")
+    write_text(file, "\n".join(_lines(results, plan.scale)) + "\n")
     return results
 
 
@@ -55,18 +53,18 @@ def _lines(results: dict[str, Result], scale: Scale) -> list[str]:
         result = results.get(experiment.id)
         by_verdict.setdefault("not run" if result is None else result.verdict, []).append(experiment.id)
     settings = _shared_notes(results)
+    count = Counter({verdict: len(ids) for verdict, ids in by_verdict.items()})
     lines = [
         "# The reproduction record",
         "",
-        f"Written by `dr3 reproduce --scale {scale} --record docs/reproduction.md` from what "
-        f"`dr3 reproduce --all --scale {scale}` left behind. What it says and why, in short, is in "
+        f"Written by `dr3 reproduce --scale {scale} --record docs/reproduction.md` from the evidence that "
+        f"`dr3 reproduce --all --scale {scale}` leaves. What it says and why, in short, is in "
         "[reproduce.md](reproduce.md), with the rules behind the verdicts.",
         "",
-        f"Of {len(EXPERIMENTS)} figures and tables {len(by_verdict.get('shows', []))} show what the paper claims, "
-        f"{len(by_verdict.get('does not show', []))} do not, {len(by_verdict.get('cannot be compared', []))} cannot be "
-        f"compared, and {len(by_verdict.get('not run', []))} were not run. Numbers in brackets are 95 % intervals of "
-        "scores, and the smallest and largest seed of all else. Times add up all runs behind a verdict, also those "
-        "that others share.",
+        f"Of {len(EXPERIMENTS)} figures and tables {count['shows']} show what the paper claims, "
+        f"{count['does not show']} do not, for {count['precondition not met']} a precondition is not met, "
+        f"{count['cannot be compared']} cannot be compared, and {count['not run']} were not run. Numbers in brackets "
+        "are 95 % intervals. Times add up all runs behind a verdict, also those that others share.",
     ]
     if "shows" in by_verdict:
         lines += ["", f"What shows: {', '.join(_link(id) for id in by_verdict['shows'])}."]
@@ -100,11 +98,8 @@ def _section(experiment: Experiment, result: Result | None, settings: dict[str, 
     if result.picture is not None:
         lines += ["", f"![{experiment.title}]({PICTURES.as_posix()}/{experiment.id}.png)"]
     if result.answers:
-        checks = sorted(result.answers, key=lambda one: one.holds)
-        lines += [
-            "",
-            *(f"- {'holds' if one.holds else '**does not hold**'}: {one.rule} {one.sentence}" for one in checks),
-        ]
+        checks = sorted(result.answers, key=lambda one: one.shows)
+        lines += ["", *(f"- {_check(one)}" for one in checks)]
     lines += _numbers(result.rows)
     sizes = ", ".join(f"{count:,} {what}" for what, count in result.sizes.items() if count)
     made = f"`{result.command}`: {_time(result.seconds)}" + (f" ({sizes})." if sizes else ".")
@@ -114,9 +109,15 @@ def _section(experiment: Experiment, result: Result | None, settings: dict[str, 
     return [*lines, "", " ".join(filter(None, [note, made]))]
 
 
+def _check(answer: Answer) -> str:
+    verdict = answer.verdict if answer.shows else f"**{answer.verdict}**"
+    group = f"{answer.group}: " if answer.group else ""
+    return f"{verdict}: {group}{answer.rule} {answer.sentence}"
+
+
 def _why(result: Result) -> str:
     """What stands against the claim: the checks that failed, in a few words, or why there was nothing to check."""
-    if result.verdict == "does not show":
+    if result.verdict in ("does not show", "precondition not met"):
         return reasons(result.answers)
     return result.why[:1].upper() + result.why[1:]
 

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from dr3.files import check_folder
+from dr3.paper.experiments.bundle import Bundle, Online, file_of, keep
 from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import Evidence
 from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
-from dr3.paper.experiments.result import Result, judge
-from dr3.sweeps import Engine, Job, Outcome, Preparation, run_tasks, seconds_of
+from dr3.paper.experiments.result import Result, answers_of, judge
+from dr3.sweeps import Engine, Failure, Job, Preparation, run_tasks
 
 PICTURE, PAGE = "figure.png", "report.html"
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Some experiments at one scale, and where everything goes."""
+    """Some experiments at one scale, in the order in which they are to run, and where everything goes."""
 
     experiments: tuple[Experiment, ...]
     scale: Scale
     data: Path
     out: Path
+    kept: Path | None = None  # where evidence lies, by scale; by default under `out`
 
     @property
     def folders(self) -> Folders:
         return Folders(self.data, self.out / self.scale / "runs")
+
+    @property
+    def evidence(self) -> Path:
+        return (self.kept or self.out / "evidence") / self.scale
 
     @cached_property
     def designs(self) -> dict[str, Design]:
@@ -39,11 +44,40 @@ class Plan:
     def folder(self, experiment: Experiment) -> Path:
         return self.out / self.scale / experiment.id
 
+    def missing(self) -> list[Job]:
+        """What is to be done: tasks without evidence, all that they need, and the making of their evidence.
+
+        In the order of the experiments, each task followed by the making of its bundle.
+        """
+        known = {job.name: job for design in self.designs.values() for job in design.jobs}
+        keeping = {name: keeping for design in self.designs.values() for name, keeping in design.keeping.items()}
+        wanted: dict[str, Job] = {}
+
+        def want(job: Job) -> None:
+            if job.name not in wanted:
+                for need in job.needs:
+                    want(known[need])
+                wanted[job.name] = job
+
+        for design in self.designs.values():
+            for task in design.tasks:
+                file = file_of(self.evidence, task.name)
+                if Bundle.read(self.evidence, task) is not None:
+                    continue
+                if isinstance(task, Online):
+                    bundle = task.bundle(file)
+                else:
+                    want(task)
+                    run = str(self.folders.runs / task.name)
+                    call = {"run": run, "out": str(file), "keeping": keeping[task.name].to_json()}
+                    bundle = Preparation(str(file), keep, call, needs=(task.name,))
+                wanted.setdefault(bundle.name, bundle)
+        return list(wanted.values())
+
 
 def jobs_of(designs: Sequence[Design]) -> list[Job]:
     """What all designs need together, each once, what others need first."""
-    everything = {job.name: job for design in designs for job in design.jobs}
-    return sorted(everything.values(), key=lambda job: not isinstance(job, Preparation))
+    return list({job.name: job for design in designs for job in design.jobs}.values())
 
 
 def reproduce(
@@ -53,22 +87,32 @@ def reproduce(
     show: bool = True,
     told: Callable[[Experiment, Result], None] = lambda experiment, result: None,
 ) -> list[Result]:
-    """Run all that is missing, then judge every experiment; `told` hears each verdict as it is reached.
+    """Run all that has no evidence yet, then judge every experiment; `told` hears each verdict as it is reached.
 
     Each has a folder with `result.json`, `figure.png` and `report.html`. Data that is missing is named before anything
     runs. An experiment whose runs failed cannot be compared; the others can.
     """
-    designs = plan.designs
-    jobs = jobs_of(list(designs.values()))
+    jobs = plan.missing()
     check_data(jobs, plan.data)
+    check_folder(plan.evidence)
+    check_folder(plan.folders.runs)
     for job in jobs:
         if isinstance(job, Preparation):
             check_folder(Path(job.makes).parent)
             Path(job.makes).parent.mkdir(parents=True, exist_ok=True)
-    outcome = run_tasks(jobs, plan.folders.runs, engine=engine, show=show)
+    failures = run_tasks(jobs, plan.folders.runs, engine=engine, show=show).failures if jobs else {}
+    return judged(plan, failures, told)
+
+
+def judged(
+    plan: Plan,
+    failures: Mapping[str, Failure] | None = None,
+    told: Callable[[Experiment, Result], None] = lambda experiment, result: None,
+) -> list[Result]:
+    """Judge every experiment by the evidence there is, without training. `failures` say why there is no more."""
     results = []
     for experiment in plan.experiments:
-        result = conclude(experiment, designs[experiment.id], plan, outcome)
+        result = conclude(experiment, plan, failures or {})
         told(experiment, result)
         results.append(result)
     return results
@@ -80,17 +124,16 @@ def seeds_of(design: Design) -> str:
     return f"{' or '.join(map(str, counts))} seed{'' if counts == [1] else 's'}"
 
 
-def conclude(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome) -> Result:
-    """The verdict on one experiment whose runs are there, and its folder."""
-    began, folder = time.monotonic(), plan.folder(experiment)
+def conclude(experiment: Experiment, plan: Plan, failures: Mapping[str, Failure]) -> Result:
+    """The verdict on one experiment, and its folder."""
+    folder, design = plan.folder(experiment), plan.designs[experiment.id]
     folder.mkdir(parents=True, exist_ok=True)
-    result = _judged(experiment, design, plan, outcome, folder)
-    spent = time.monotonic() - began + sum(seconds_of(plan.folders.runs / job.name) for job in design.jobs)
+    evidence = Evidence(design.arms, plan.evidence)
     result = dataclasses.replace(
-        result,
+        _judged(experiment, design, plan, evidence, failures, folder),
         note=design.note,
         command=f"dr3 reproduce {experiment.id} --scale {plan.scale}",
-        seconds=round(spent, 1),
+        seconds=round(evidence.seconds, 1),
         sizes={
             "populations": len(design.tasks),
             "runs": sum(len(task.members) for task in design.tasks),
@@ -102,16 +145,27 @@ def conclude(experiment: Experiment, design: Design, plan: Plan, outcome: Outcom
     return result
 
 
-def _judged(experiment: Experiment, design: Design, plan: Plan, outcome: Outcome, folder: Path) -> Result:
+def _judged(
+    experiment: Experiment,
+    design: Design,
+    plan: Plan,
+    evidence: Evidence,
+    failures: Mapping[str, Failure],
+    folder: Path,
+) -> Result:
     if design.blocked is not None:
         return Result(experiment.id, plan.scale, "cannot be compared", design.blocked)
-    failed = [job.name for job in design.jobs if job.name in outcome.failures]
+    failed = [job.name for job in design.jobs if job.name in failures]
+    lacking = len(evidence.missing)
+    why = f"{lacking} of {len(design.tasks)} populations have no evidence yet"
     if failed:
-        reasons = "; ".join(f"{name}: {outcome.failures[name]}" for name in failed)
-        why = f"not all of its runs succeeded: {reasons}"
-        return Result(experiment.id, plan.scale, "cannot be compared", why, failed=True)
-    evidence = Evidence(design.arms, plan.folders.runs)
-    answers = tuple(check(evidence) for check in experiment.checks)
+        why = f"not all of its runs succeeded: {'; '.join(f'{name}: {failures[name]}' for name in failed)}"
+    blank = Result(experiment.id, plan.scale, "cannot be compared", why, failed=bool(failed))
+    if design.arms and not evidence.arms:
+        return dataclasses.replace(blank, unrun=not failed and lacking == len(design.tasks))
+    answers = answers_of(experiment, evidence)
+    if lacking:  # what there is, is judged: a part of a table can be read
+        return dataclasses.replace(blank, answers=answers)
     verdict, why = judge(answers, plan.scale, trained=bool(design.arms))
     rows = () if experiment.numbers is None else tuple(experiment.numbers(evidence))
     if experiment.picture is not None:

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from dr3.data import load
 from dr3.envs import expected_return, gridworld, optimal_policy
 from dr3.errors import UserError
+from dr3.paper.experiments.bundle import Bundle
 from dr3.paper.scores import score_range
 from dr3.runs.outcomes import RETURN, SUCCESS
-
-RANDOM_STEPS = 5_000  # with these a replay begins in which the agent acts (nearly) at random
 
 
 @dataclass(frozen=True)
 class Replays:
-    """As the paper's Atari scores: 0 is a random agent, 100 the mean return over the replay.
-
-    The random agent is what a replay begins with: the episodes that began within its first 5,000 steps.
-    """
+    """As the paper's Atari scores: 0 is a random agent, 100 the mean return over the replay."""
 
     metric: ClassVar[str] = RETURN
 
-    files: tuple[str, ...]
-
-    def limits(self) -> tuple[float, float]:
-        low, high = np.mean([_replay_limits(Path(file)) for file in self.files], axis=0)
-        return float(low), float(high)
+    def limits(self, bundles: Sequence[Bundle]) -> tuple[float, float]:
+        found = [bundle.record["limits"] for bundle in bundles]
+        return float(np.mean([one["random"] for one in found])), float(np.mean([one["replay"] for one in found]))
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class Published:
 
     task: str
 
-    def limits(self) -> tuple[float, float]:
+    def limits(self, bundles: Sequence[Bundle] = ()) -> tuple[float, float]:
         limits = score_range(self.task)
         if limits is None:
             raise UserError(f"The paper has no normalised scores for {self.task!r}.")
@@ -58,7 +51,7 @@ class Exact:
     world: str
     discount: float = 0.95
 
-    def limits(self) -> tuple[float, float]:
+    def limits(self, bundles: Sequence[Bundle] = ()) -> tuple[float, float]:
         return _gridworld_limits(self.world, self.discount)
 
 
@@ -68,7 +61,7 @@ class Percent:
 
     metric: ClassVar[str] = RETURN
 
-    def limits(self) -> tuple[float, float]:
+    def limits(self, bundles: Sequence[Bundle] = ()) -> tuple[float, float]:
         return 0.0, 1.0
 
 
@@ -78,7 +71,7 @@ class Successes:
 
     metric: ClassVar[str] = SUCCESS
 
-    def limits(self) -> tuple[float, float]:
+    def limits(self, bundles: Sequence[Bundle] = ()) -> tuple[float, float]:
         return 0.0, 1.0
 
 
@@ -91,11 +84,3 @@ def _gridworld_limits(name: str, discount: float) -> tuple[float, float]:
         expected_return(world.transitions, world.rewards, policy, world.start, world.horizon) for policy in policies
     )
     return low, high
-
-
-@cache
-def _replay_limits(file: Path) -> tuple[float, float]:
-    data = load(file)
-    _, first, episode = np.unique(data.episodes, return_index=True, return_inverse=True)
-    returns = np.bincount(episode, weights=data.rewards)
-    return float(returns[first < RANDOM_STEPS].mean()), float(returns.mean())

@@ -12,7 +12,7 @@ from jax import Array
 from dr3.lyapunov import lyapunov_fixed_point, lyapunov_steps
 from dr3.theory import covariance as sigma
 from dr3.theory import derivatives as along
-from dr3.theory.checks.outcome import Check, Effort
+from dr3.theory.checks.outcome import Effort, TheoryCheck
 from dr3.theory.grams import gram_matrices
 from dr3.theory.instances import OF_NOISE, Instance, random_instance, stable
 from dr3.theory.noise import label_noise, noise_factor, parameter_noise
@@ -27,7 +27,7 @@ def relative_difference(a: Array, b: Array) -> float:
     return float(jnp.linalg.norm(a - b) / jnp.linalg.norm(b))
 
 
-def lemma_c1(effort: Effort) -> list[Check]:
+def lemma_c1(effort: Effort) -> list[TheoryCheck]:
     """G and ∇G[v, v] by automatic differentiation and by the lemma, away from the fixed point so that e_i counts."""
     hessian, derivative = [], []
     for seed in range(5):
@@ -46,7 +46,7 @@ def lemma_c1(effort: Effort) -> list[Check]:
         )
     worst = max(hessian + derivative)
     return [
-        Check(
+        TheoryCheck(
             "Lemma C.1",
             "G and ∇G[v, v]: closed form = automatic differentiation, TD errors not 0",
             f"largest relative difference {worst:.1e}",
@@ -56,7 +56,7 @@ def lemma_c1(effort: Effort) -> list[Check]:
     ]
 
 
-def lemma_c2(effort: Effort) -> list[Check]:
+def lemma_c2(effort: Effort) -> list[TheoryCheck]:
     """The OU process's covariance after k steps, and in the long run, against thousands of simulated chains."""
     instance = next(stable(random_instance, 1))
     G = along.pseudo_hessian(instance.problem, instance.theta)
@@ -83,7 +83,7 @@ def lemma_c2(effort: Effort) -> list[Check]:
     z = jnp.abs(simulated[-1] - star) / spread
     worst = float(z.max())
     return [
-        Check(
+        TheoryCheck(
             "Lemma C.2",
             f"covariance of the OU process = Σ*: {half.shape[1]} chains, {steps[-1]} steps",
             f"relative error {relative_difference(simulated[-1], star):.3f}, "
@@ -100,7 +100,7 @@ def lemma_c2(effort: Effort) -> list[Check]:
     ]
 
 
-def four_ways(effort: Effort) -> list[Check]:
+def four_ways(effort: Effort) -> list[TheoryCheck]:
     """Σ* by SciPy, k steps, doubling (d x d) and the n x n form; K against G's spectrum."""
     worst, spectra, matrix_free = {"steps": 0.0, "doubling": 0.0, "n x n": 0.0}, [], []
     for instance in stable(random_instance, 5, n=3, hidden=6):
@@ -119,14 +119,14 @@ def four_ways(effort: Effort) -> list[Check]:
         free = gram_matrices(instance.problem, theta)
         matrix_free.append(relative_difference(free.K, instance.grams.K))
     return [
-        Check(
+        TheoryCheck(
             "Σ*, four ways",
             "SciPy (d x d) = k steps = doubling = JᵀSJ with S n x n",
             ", ".join(f"{name} {value:.1e}" for name, value in worst.items()),
             max(worst.values()) < 1e-9,
             dict(worst),
         ),
-        Check(
+        TheoryCheck(
             "K for G",
             "nonzero spectrum of G (d x d) = that of K (n x n); K by Jacobian-vector products = K from J",
             f"{max(spectra):.1e}; {max(matrix_free):.1e}",
@@ -143,7 +143,7 @@ def _spectrum_difference(instance: Instance, G: Array) -> float:
     return float(max(gaps.max(), np.abs(dense[n:]).max()) / np.abs(ours).max())
 
 
-def twenty_steps(effort: Effort) -> list[Check]:
+def twenty_steps(effort: Effort) -> list[TheoryCheck]:
     """How much of Σ* the paper's 20 iterations reach, and that the rest comes in as e^(-2 η λ k)."""
     etas = [2e-2, 1e-2, 3e-3, 1e-3, 3e-4, 6.25e-5]
     K = toy_K()
@@ -156,7 +156,7 @@ def twenty_steps(effort: Effort) -> list[Check]:
     twenty = dict(zip(etas, reached["20"], strict=True))
     naive = float(jnp.trace(lyapunov_steps(K, 6.25e-5, 20)) / (20 * 6.25e-5**2 * len(K)))
     return [
-        Check(
+        TheoryCheck(
             "k = 20 steps",
             "share of trace S that 20 iterations reach falls with η; at 6.25e-5 they are ≈ 20 η² M",
             f"{twenty[1e-2]:.1%} at 1e-2, {twenty[1e-3]:.1%} at 1e-3, {twenty[6.25e-5]:.1%} at 6.25e-5 "

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Check:
+class TheoryCheck:
     """One row of the table."""
 
     name: str

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dr3.errors import UserError
-from dr3.theory.checks.outcome import Check
+from dr3.theory.checks.outcome import TheoryCheck
 
 BLUE, ORANGE, GREY, GREEN = "#2563a8", "#d9722b", "#8a8f98", "#3a8f5c"
 
 
-def draw(checks: list[Check], folder: Path) -> list[Path]:
+def draw(checks: list[TheoryCheck], folder: Path) -> list[Path]:
     """One PNG per subject into `folder`, which is made if need be; the paths written."""
     numbers = {check.name: check.numbers for check in checks}
     pictures: dict[str, Callable[[Any, dict[str, dict[str, Any]]], None]] = {

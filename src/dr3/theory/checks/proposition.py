@@ -11,7 +11,7 @@ from jax import Array
 
 from dr3.data import Transitions
 from dr3.data.transitions import DiscreteActions
-from dr3.theory.checks.outcome import Check, Effort
+from dr3.theory.checks.outcome import Effort, TheoryCheck
 from dr3.theory.gridworld import GAMMA, Snapshot, q_learning
 from dr3.theory.linear_td import FeatureVerdict, judge_features, linear_td_far, outcome
 
@@ -26,7 +26,7 @@ def trajectory(phi: Array, phi_next: Array, verdict: FeatureVerdict, rewards: Ar
     return outcome(norms), norms.tolist()
 
 
-def random_features(effort: Effort) -> list[Check]:
+def random_features(effort: Effort) -> list[TheoryCheck]:
     """φ' = c φ + noise with c from 0 to 1.6: from unrelated features to co-adapted ones that also grow."""
     n, d = 8, 16
     ratios, slowest, results, examples = [], [], Counter(), {}
@@ -48,7 +48,7 @@ def random_features(effort: Effort) -> list[Check]:
     applies = sum(count for (applies, _, _), count in results.items() if applies)
     silent = sum(count for (applies, converges, _), count in results.items() if not applies and not converges)
     return [
-        Check(
+        TheoryCheck(
             "Proposition 3.2, random",
             f"γΣφ·φ' >= Σφ·φ never lets linear TD converge; K's spectrum decides ({effort.features} draws)",
             f"{contradicting} of {applies} do; {unlike_spectrum} trajectories differ from their spectrum; "
@@ -59,7 +59,7 @@ def random_features(effort: Effort) -> list[Check]:
     ]
 
 
-def gridworld_features(effort: Effort) -> list[Check]:
+def gridworld_features(effort: Effort) -> list[TheoryCheck]:
     """Features of Q-learning on 256 transitions, at the start and co-adapted; as last-layer gradients too."""
     _, data, snapshots = q_learning([0, effort.gridworld_steps], hidden=(64, 64), batch_size=128, seed=0)
     rewards = jnp.asarray(data.rewards, jnp.float64)
@@ -91,7 +91,7 @@ def gridworld_features(effort: Effort) -> list[Check]:
     start, end = rows[0], rows[-2]
     gradients = {row["step"]: row for row in rows if row["features"] != "phi(s)"}
     return [
-        Check(
+        TheoryCheck(
             "Proposition 3.2, gridworld",
             f"the same on features of Q-learning at step 0 and {effort.gridworld_steps}: trajectory = spectrum",
             f"φ·φ' {start['dot_product']:.3g} -> {end['dot_product']:.3g}, γΣφ·φ'/Σφ·φ {start['co_adaptation']:.3f} -> "

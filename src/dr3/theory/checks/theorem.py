@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dr3.theory.checks.outcome import Check, Effort
+from dr3.theory.checks.outcome import Effort, TheoryCheck
 from dr3.theory.covariance import sample_covariance
 from dr3.theory.drift import Drift, mean_dot_product, mean_squared_norm, predicted_drift
 from dr3.theory.instances import OF_NOISE, OF_STARTS, Instance, random_instance, random_pair, stable
@@ -63,7 +63,7 @@ def agreement(measured: Array, predicted: Array) -> tuple[float, float]:
     return float(product / (predicted @ predicted)), float(product / norms)
 
 
-def theorem_31(effort: Effort) -> list[Check]:
+def theorem_31(effort: Effort) -> list[TheoryCheck]:
     """Both regularizers on the same chains, and the limit of small noise on the first instance."""
     rows, first = [], None
     for instance in stable(random_instance, effort.instances):
@@ -98,14 +98,14 @@ def theorem_31(effort: Effort) -> list[Check]:
     numbers = {"instances": rows, "noise_scales": scales, "eta": ETA, "sigma": SIGMA, "chains": effort.chains}
     size = f"{len(rows)} instances, {effort.chains} chains of {RECORDS * STEPS_PER_RECORD} steps"
     return [
-        Check(
+        TheoryCheck(
             "Theorem 3.1, corrected",
             f"mean displacement = -η Π Σ ∇²Q_i Σ*(∇Q_i - γ∇Q'_i): {size}",
             f"coefficient {ours[:, 0].min():.3f} to {ours[:, 0].max():.3f}, cosine >= {ours[:, 1].min():.4f}",
             all(follows(*pair) for pair in ours),
             numbers,
         ),
-        Check(
+        TheoryCheck(
             "Theorem 3.1, as printed",
             "the same with the gradient of R_TD as printed, 2 Σ ∇²Q_i Σ*∇Q_i - γ(…): must fail",
             f"coefficient {theirs[:, 0].min():.3f} to {theirs[:, 0].max():.3f}, cosine >= {theirs[:, 1].min():.4f}",
@@ -120,7 +120,7 @@ def follows(coefficient: float, cosine: float) -> bool:
     return 0.97 <= coefficient <= 1.03 and cosine > 0.99
 
 
-def in_and_out_of_sample(effort: Effort) -> list[Check]:
+def in_and_out_of_sample(effort: Effort) -> list[TheoryCheck]:
     """What the drift does to ∇Q·∇Q' when a' is logged and when it is not, on the same data: predicted and simulated."""
     to_product = jax.jit(jax.grad(mean_dot_product, argnums=1))
     to_norm = jax.jit(jax.grad(mean_squared_norm, argnums=1))
@@ -159,7 +159,7 @@ def in_and_out_of_sample(effort: Effort) -> list[Check]:
             name: float(np.mean(np.array(numbers[name]) > 0)) for name in ("net", "supervised", "bootstrap", "norm")
         }
         checks.append(
-            Check(
+            TheoryCheck(
                 f"∇Q·∇Q', {side}",
                 f"simulated drift of the dot products = predicted drift ({len(simulated)} pairs), label noise",
                 f"off by {error:.1%} of it; predicted sizes {_list(predicted)} η²σ²",
@@ -168,7 +168,7 @@ def in_and_out_of_sample(effort: Effort) -> list[Check]:
             )
         )
         checks.append(
-            Check(
+            TheoryCheck(
                 f"its sign, {side}",
                 f"share of {effort.pairs} networks whose drift raises the dot products; the part TD adds alone",
                 f"{rising['net']:.0%} (median {np.median(numbers['net']):+.2f} η²σ²); "

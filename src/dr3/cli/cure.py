@@ -1,0 +1,205 @@
+"""`dr3 cure DATA …`"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dr3.cli.parsing import Count, parse, print_json, value_of
+from dr3.cli.sweep import EngineChoice
+from dr3.errors import UserError
+
+if TYPE_CHECKING:
+    from dr3.cures import CureOutcome, CurePlan
+
+EXAMPLES = """\
+examples:
+
+dr3 cure grid16smoothobs
+
+dr3 cure logged.npz --method cql --minutes 60 --seeds 5 --alpha 1
+
+dr3 cure hopper.npz --method cql --env Hopper-v5 --steps 1e5 --remedies none dr3 layer-norm dr3+layer-norm dr3:0.1
+
+dr3 cure grid16smoothobs --dry-run"""
+
+FIRST_ANSWER = 2.0  # minutes, where nobody says
+
+
+@dataclass(frozen=True)
+class Cure:
+    """What to try, how long, and where it goes."""
+
+    where: EngineChoice
+
+    remedies: tuple[str, ...] = ()
+    """What to try beside none: names of remedies, regularizers (dr3:0.1), or several together (dr3+layer-norm); by
+    default a choice of them. docs/cures.md lists all."""
+
+    method: str = "cql"
+    """The method that is to be cured; its settings are flags here too."""
+
+    seeds: int = 5
+    """Members with seeds 0, 1, … of each remedy."""
+
+    steps: Count | None = None
+    """Updates of each member; by default as many as --minutes allows. More of them lengthen what is there."""
+
+    minutes: float | None = None
+    """A budget on all cores, from which the steps follow; 2 where neither is given, which is a first answer."""
+
+    env: str = "auto"
+    """Where policies are tried, as in dr3 train; none for nowhere."""
+
+    episodes: Count = 10
+    """Episodes of each try, where it is by episodes."""
+
+    out: Path | None = None
+    """A folder for all runs, by default under runs/. What is finished there is not done again."""
+
+    estimate: bool = False
+    """Estimate what policies are worth by the log alone, also where that takes networks and time; a log of few states
+    has it anyway."""
+
+    dry_run: bool = False
+    """Only say what would be done."""
+
+    json: bool = False
+    """Print the numbers as JSON, and nothing else."""
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_help())
+        return 0
+    data, *rest = arguments
+    if data.startswith("-"):
+        raise UserError("dr3 cure needs the data first, as in dr3 cure logged.npz --method cql.")
+
+    from dr3.cli.train import class_for, table_of
+    from dr3.methods import METHODS
+
+    name = value_of("--method", rest) or Cure.method
+    cls: Any = class_for(METHODS.lookup(name), data)
+    both = dataclasses.make_dataclass("Cured", [("cure", Cure), ("base", cls)], frozen=True)
+    chosen: Any = parse(both, rest, prog=f"dr3 cure {data}", description=f"{_about()}\n\n{EXAMPLES}")
+    options: Cure = chosen.cure
+    table = table_of(data, chosen.base.discount)
+    plan = _plan(options, data, chosen.base, table)
+    out = options.out or Path("runs") / f"cure-{chosen.base.name}-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', Path(data).name)}"
+    print(_said(plan, table, out), file=sys.stderr if options.json else sys.stdout, flush=True)
+    return 0 if options.dry_run else _carry_out(plan, options, table, out)
+
+
+def _plan(options: Cure, data: str, base: Any, table: Any) -> CurePlan:
+    from dr3.cures import CurePlan, default_treatments, steps_within, treatment_for
+    from dr3.cures.plan import seconds_per_update
+
+    if options.steps is not None and options.minutes is not None:
+        raise UserError("--steps and --minutes both say how long: give one of them.")
+    base.prepare(table)  # refuses what cannot be trained on
+    words = dict.fromkeys(("none", *options.remedies))
+    treatments = [treatment_for(word, base, table) for word in words]
+    if not options.remedies:
+        treatments = default_treatments(base, table)
+    steps = options.steps
+    if steps is None:
+        minutes = FIRST_ANSWER if options.minutes is None else options.minutes
+        steps = steps_within(minutes, treatments, options.seeds, seconds_per_update(treatments[0], table))
+    env = None if options.env == "none" else options.env
+    return CurePlan(data, tuple(treatments), options.seeds, steps, env, options.episodes)
+
+
+def _said(plan: CurePlan, table: Any, out: Path) -> str:
+    """What will be done."""
+    names = ", ".join(one.name for one in plan.treatments)
+    world = table.world if plan.env == "auto" else plan.env
+    tried = f"policies are tried in {world}" if world else "policies are tried nowhere, so there will be no ranking"
+    return (
+        f"{plan.treatments[0].method.name} on {table.name} ({len(table):,} rows): {len(plan.trained)} trainings of "
+        f"{plan.seeds} seeds, {plan.steps:,} updates each; {tried}.\nRemedies: {names}.\nEverything goes to {out}; the "
+        "same command goes on where it stopped, and more --steps or --minutes lengthen it."
+    )
+
+
+def _carry_out(plan: CurePlan, options: Cure, table: Any, out: Path) -> int:
+    from dr3.cures import cure_page, gather_outcome
+    from dr3.files import write_json, write_text
+    from dr3.sweeps import run_tasks
+
+    plan = _not_cut(plan, out, asked=options.steps is not None)
+    finished = run_tasks(plan.tasks, out, engine=options.where.build(), show=not options.json)
+    failed = {
+        one.name: str(finished.failures[name])
+        for one in plan.treatments
+        if (name := plan.task(one).name) in finished.failures
+    }
+    outcome = gather_outcome(plan, out, table, failed, estimate=options.estimate)
+    write_json(out / "cure.json", outcome.to_json())
+    write_text(out / "cure.html", cure_page(outcome))
+    if options.json:
+        print_json(outcome.to_json())
+    else:
+        _print(outcome, out)
+    return 1 if failed else 0
+
+
+def _not_cut(plan: CurePlan, out: Path, *, asked: bool) -> CurePlan:
+    """The plan with as many steps as there are already, where a budget would allow for fewer now: runs are not cut."""
+    from dr3.runs.config import RunConfig
+    from dr3.runs.folder import RunFolder
+
+    files = [RunFolder(out / task.name).config for task in plan.tasks]
+    longest = max((RunConfig.read(file).steps for file in files if file.exists()), default=0)
+    return dataclasses.replace(plan, steps=longest) if longest > plan.steps and not asked else plan
+
+
+def _print(outcome: CureOutcome, out: Path) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from dr3.cures.page import base_of, cells, verdict_words
+
+    console = Console()
+    base = base_of(outcome.rows)
+    told = [cells(row, base) for row in outcome.rows]
+    columns = list(dict.fromkeys(name for one in told for name in one))
+    title = f"{outcome.method} on {outcome.data}, {outcome.steps:,} updates"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+    for column in ("remedy", *columns):
+        first = column == "remedy"
+        table.add_column(column, overflow="fold", justify="left" if first else "right", no_wrap=first)
+    for row, values in zip(outcome.rows, told, strict=True):
+        table.add_row(row.name, *(values.get(name, "") for name in columns))
+    console.print(table)
+    for row in outcome.rows:
+        if words := verdict_words(row):
+            console.print(f"{row.name}: {words}", soft_wrap=True, highlight=False)
+    for name, why in outcome.failed.items():
+        console.print(f"{name} has no result: {why}", soft_wrap=True, highlight=False)
+    console.print(f"\n{outcome.ranking.sentence}", soft_wrap=True, highlight=False)
+    flags = {row.name: row.flags for row in outcome.rows}
+    for name in outcome.ranking.best:
+        if flags[name]:
+            console.print(f"  {name}: {flags[name]}", soft_wrap=True, highlight=False)
+    console.print(f"The page: {out / 'cure.html'}", soft_wrap=True, highlight=False)
+
+
+def _about() -> str:
+    return "Train a method with every remedy and every seed, and answer which one helps, or that it cannot be told."
+
+
+def _help() -> str:
+    from dr3.cures import REMEDIES
+
+    width = max(map(len, REMEDIES))
+    listed = "\n".join(f"  {name:<{width}}  {one.about}" for name, one in REMEDIES.items())
+    return (
+        f"usage: dr3 cure DATA [--method METHOD] …\n\n{_about()}\n\nremedies (several together: dr3+layer-norm; every "
+        f"regularizer is one, too):\n{listed}\n\nflags: dr3 cure DATA --help\n\n{EXAMPLES}"
+    )

@@ -1,0 +1,116 @@
+"""What a cure will train, said before it is done, within a budget of minutes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dr3.cores import available_cores
+from dr3.cures.remedies import NONE, Treatment
+from dr3.data.batch import Batch
+from dr3.data.transitions import Transitions
+from dr3.errors import UserError
+from dr3.methods import Spec
+from dr3.sweeps import Task
+from dr3.training.loop import advance, begin
+from dr3.training.metrics import probe_of
+
+SECONDS = 0.3  # of updates, to tell how fast they are
+FEWEST = 100  # updates that a budget must allow for
+# Core-seconds, guessed and not yet measured on a quiet machine: what a program takes to compile, for training, for
+# measuring and for the doctor; and what reading, starting workers and the page take.
+COMPILING, STARTING = 12.0, 25.0
+DEARER = 1.3  # what an update with a remedy takes, in updates of the base method
+CHECKPOINTS = 10
+
+
+@dataclass(frozen=True)
+class CurePlan:
+    """A grid over treatments and seeds."""
+
+    data: str
+    treatments: tuple[Treatment, ...]
+    seeds: int
+    steps: int
+    env: str | None = "auto"
+    episodes: int = 10
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in self.treatments]
+        if names.count(NONE) != 1 or len(set(names)) < len(names):
+            raise UserError("The remedies must be different ones and hold none, which the others are measured against.")
+
+    @property
+    def trained(self) -> list[Treatment]:
+        """Those that need a training of their own; what share a compiled program one after the other."""
+        order = list(dict.fromkeys(one.program for one in self.treatments))
+        return sorted((one for one in self.treatments if one.rule is None), key=lambda one: order.index(one.program))
+
+    def task(self, treatment: Treatment) -> Task:
+        """The run of a treatment; that of a rule is the base method's."""
+        return Task(
+            self.data,
+            treatment.method,
+            (treatment.regularizer,),
+            tuple(range(self.seeds)),
+            self.steps,
+            env=self.env,
+            episodes=self.episodes,
+            metrics_every=max(1, self.steps // 20),
+            evaluate_every=max(1, self.steps // CHECKPOINTS),
+        )
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [self.task(one) for one in self.trained]
+
+
+def steps_within(minutes: float, treatments: Sequence[Treatment], seeds: int, seconds_per_update: float) -> int:
+    """How many updates each member can make within a budget on all cores, with two digits that are not 0.
+
+    Args:
+        minutes: The budget.
+        treatments: What is to be trained.
+        seeds: Members of each.
+        seconds_per_update: Of the base method, alone on a core.
+    """
+    trained = [one for one in treatments if one.rule is None]
+    programs = len({one.program for one in trained})
+    left = minutes * 60 * available_cores() - STARTING - COMPILING * programs
+    steps = left / (DEARER * len(trained) * seeds * seconds_per_update)
+    if steps < FEWEST:
+        least = (STARTING + COMPILING * programs + FEWEST * DEARER * len(trained) * seeds * seconds_per_update) / 60
+        raise UserError(
+            f"{minutes:g} minutes are too few for {len(trained)} trainings of {seeds} seeds: give --minutes "
+            f"{np.ceil(10 * least / available_cores()) / 10:g}, fewer --remedies or fewer --seeds."
+        )
+    digits = 10 ** (int(np.log10(steps)) - 1)
+    return int(steps // digits * digits)
+
+
+def seconds_per_update(treatment: Treatment, data: Transitions) -> float:
+    """How long an update takes once it is compiled, on rows of the data, alone in this process.
+
+    Args:
+        treatment: What is trained.
+        data: What it is trained on.
+    """
+    method, regularizer, seed = jax.tree.map(jnp.asarray, (treatment.method, treatment.regularizer, np.uint32(0)))
+    table = Batch.of(probe_of(treatment.method.prepare(data))).all_rows()
+    spec = Spec.of(data, standardise=getattr(treatment.method, "standardise", False))
+    progress, stop, chunk = begin(method, seed, spec, None, regularizer), 1, 8
+    progress = jax.block_until_ready(advance(method, regularizer, seed, progress, table, jnp.int32(stop)))  # compiles
+    fastest, enough = float("inf"), 3
+    while True:
+        began, stop = time.perf_counter(), stop + chunk
+        progress = jax.block_until_ready(advance(method, regularizer, seed, progress, table, jnp.int32(stop)))
+        spent = time.perf_counter() - began
+        fastest = min(fastest, spent / chunk)  # others may have had the core in between
+        if spent > SECONDS / 3 and (enough := enough - 1) == 0:
+            return fastest
+        chunk = 2 * chunk if spent < SECONDS / 3 else chunk

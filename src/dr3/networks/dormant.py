@@ -1,0 +1,54 @@
+"""ReDo: units that have gone silent are drawn anew (Sokar et al., 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+
+def dormant_units(outputs: Array, threshold: float) -> Array:
+    """Which units have at most `threshold` times the mean size of their layer: (n, …, d) -> (d,)."""
+    sizes = jnp.mean(jnp.abs(outputs), axis=tuple(range(outputs.ndim - 1)))
+    return sizes <= threshold * jnp.mean(sizes)
+
+
+def recycle(critic: Any, fresh: Any, outputs: Mapping[str, Array], threshold: float) -> tuple[Any, Any]:
+    """The critic with dormant units drawn anew, and which of its weights that changed.
+
+    What such a unit reads with is taken from `fresh`, and what it is read with is 0: its layer's outputs do not jump.
+    `outputs` are those of hidden layers, by their names in `critic.layers()`.
+    """
+    layers, drawn = critic.layers(), fresh.layers()
+    anew = {name: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), layer) for name, layer in layers.items()}
+    silent = dict(anew)
+    for name, following in pairwise(layers):
+        if name not in outputs:
+            continue
+        asleep = dormant_units(outputs[name], threshold)
+        anew[name] = jax.tree.map(lambda leaf, asleep=asleep: jnp.broadcast_to(asleep, leaf.shape), layers[name])
+        weight = layers[following].weight
+        # A dense layer after a convolution reads its filters at every place of the picture.
+        rows = jnp.tile(asleep, weight.shape[-2] // len(asleep))
+        read = jnp.broadcast_to(rows[:, None], weight.shape)
+        silent[following] = eqx.tree_at(lambda layer: layer.weight, silent[following], read)
+
+    def mended(name: str) -> Any:
+        # A weight between two such units is 0, as all that such a unit is read with.
+        new = jax.tree.map(jnp.where, anew[name], drawn[name], layers[name])
+        return jax.tree.map(lambda zero, leaf: jnp.where(zero, 0, leaf), silent[name], new)
+
+    changed = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), critic)
+    return (
+        _with_layers(critic, {name: mended(name) for name in layers}),
+        _with_layers(changed, {name: jax.tree.map(jnp.logical_or, anew[name], silent[name]) for name in layers}),
+    )
+
+
+def _with_layers(critic: Any, layers: Mapping[str, Any]) -> Any:
+    return eqx.tree_at(lambda tree: [tree.layers()[name] for name in layers], critic, list(layers.values()))

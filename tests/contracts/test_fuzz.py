@@ -1,0 +1,232 @@
+"""Damaged files of every format: a table or one sentence, quickly, and in no more memory than was declared.
+
+Every case follows from its number, so that one that fails is repeated by itself. `make fuzz` tries many more.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import re
+import shutil
+import signal
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dr3
+from dr3.data import READERS, Transitions, assemble, write_dqn_replay
+from dr3.data.convert import write
+from dr3.errors import UserError
+
+CASES = int(os.environ.get("DR3_FUZZ", "25"))  # of each format
+FIRST = int(os.environ.get("DR3_FUZZ_FIRST", "0"))
+SECONDS = 10
+ROOM = 32 * 2**20  # bytes beside twice the declared size: what libraries take for themselves
+
+ODD = (b"-1", b"0", b"1e300", b"NaN", b"99999999999999999999", b'"a"', b"null", b"[]", b"1e9", b"2147483648")
+
+Maker = Callable[[Path], Path]
+
+
+def table(kind: str) -> Transitions:
+    random = np.random.default_rng(0)
+    rows = 40
+    seen = random.normal(size=(rows + 1, 3)).astype(np.float32)
+    if kind == "pictures":
+        seen = random.integers(0, 256, size=(rows + 1, 4, 4, 1), dtype=np.uint8)
+    columns = {
+        "observations": seen[:-1],
+        "next_observations": seen[1:].copy(),
+        "rewards": random.normal(size=rows).astype(np.float32),
+        "terminals": np.arange(rows) % 10 == 9,
+        "world": np.array("CartPole-v1"),
+        "actions": random.integers(4, size=rows) if kind != "continuous" else random.uniform(-1, 1, size=(rows, 2)),
+    }
+    return assemble(columns, source="made up", name="made-up")
+
+
+def written(form: str, name: str, kind: str) -> Maker:
+    def make(folder: Path) -> Path:
+        write(folder / name, table(kind), form=form)
+        return folder / name
+
+    return make
+
+
+def raw_d4rl(folder: Path) -> Path:
+    import h5py
+
+    with h5py.File(folder / "hopper-medium.hdf5", "w") as file:
+        file["observations"], file["actions"] = np.ones((30, 3)), np.zeros((30, 2))
+        file["rewards"], file["terminals"] = np.arange(30.0), np.arange(30) % 7 == 6
+        file["infos/qpos"] = np.zeros((30, 2))
+    return folder / "hopper-medium.hdf5"
+
+
+def parquet(folder: Path) -> Path:
+    """Minari's layout with its third kind of file."""
+    import pyarrow.ipc
+    import pyarrow.parquet
+
+    write(folder / "set", table("continuous"), form="minari-arrow")
+    for file in (folder / "set").rglob("*.arrow"):
+        with pyarrow.ipc.open_file(file) as stored:
+            pyarrow.parquet.write_table(stored.read_all(), file.with_suffix(".parquet"))
+        file.unlink()
+    metadata = folder / "set" / "data" / "metadata.json"
+    metadata.write_text(metadata.read_text().replace('"arrow"', '"parquet"'))
+    return folder / "set"
+
+
+def replay(folder: Path) -> Path:
+    random = np.random.default_rng(0)
+    write_dqn_replay(
+        folder / "game",
+        frames=random.integers(0, 256, (30, 4, 4), np.uint8),
+        actions=random.integers(3, size=30).astype(np.int32),
+        rewards=np.ones(30, np.float32),
+        terminals=(np.arange(30) % 9 == 8).astype(np.uint8),
+        rows_per_file=32,
+    )
+    return folder / "game"
+
+
+def cog(folder: Path) -> Path:
+    image = np.zeros((3, 3, 3), np.uint8)
+    steps = {"actions": [np.zeros(2)] * 4, "rewards": [0.0] * 4, "terminals": [False] * 4}
+    seen = {"observations": [{"image": image}] * 4, "next_observations": [{"image": image + 1}] * 4}
+    np.save(folder / "cog.npy", np.array([{**steps, **seen}] * 2, dtype=object), allow_pickle=True)
+    return folder / "cog.npy"
+
+
+SCHEMA = {"observation": ["a", "b"], "action": "offer", "reward": "profit", "episode": "who", "terminal": "left"}
+
+
+def rows(ending: str) -> Maker:
+    """A table of decisions, to be read with `SCHEMA`."""
+
+    def make(folder: Path) -> Path:
+        import pyarrow
+        from pyarrow import csv, feather, parquet
+
+        random, count = np.random.default_rng(0), 40
+        columns = {"a": random.normal(size=count), "b": np.arange(count), "profit": random.normal(size=count)}
+        columns |= {"offer": random.choice(["none", "mail"], count), "who": np.arange(count) // 8}
+        made = pyarrow.table(columns | {"left": np.arange(count) % 8 == 7})
+        write_rows = {"csv": csv.write_csv, "parquet": parquet.write_table, "arrow": feather.write_feather}[ending]
+        write_rows(made, str(folder / f"a.{ending}"))
+        return folder / f"a.{ending}"
+
+    return make
+
+
+MAKERS: dict[str, Maker] = {
+    "npz": written("npz", "a.npz", "discrete"),
+    "npz of pictures": written("npz", "a.npz", "pictures"),
+    "hdf5": written("d4rl", "a.hdf5", "continuous"),
+    "D4RL": raw_d4rl,
+    "Minari in HDF5": written("minari", "set", "continuous"),
+    "Minari in Arrow": written("minari-arrow", "set", "continuous"),
+    "Minari in Parquet": parquet,
+    "DQN replay": replay,
+    "COG": cog,
+    **{f"rows in {ending}": rows(ending) for ending in ("csv", "parquet", "arrow")},
+}
+
+
+def test_every_ending_that_can_be_read_is_tried():
+    tried = {".npz", ".hdf5", ".h5", ".npy", ".parquet", ".pq", ".csv", ".arrow", ".feather", ".ipc"}
+    assert set(READERS.built_in) == tried, "give a new format a maker here"
+
+
+def mutated(content: bytes, random: np.random.Generator) -> bytes:
+    """One damage: bits, bytes, or whole stretches of them; in a text also another number."""
+    changed, size = bytearray(content), len(content)
+    place = int(random.integers(max(1, size)))
+    length = int(min(size - place, 2 ** random.integers(1, 10)))
+    numbers = list(re.finditer(rb"-?[0-9]+", content)) if size < 10_000 else []
+    match int(random.integers(9 if numbers else 8)):
+        case 0 | 1 | 2:
+            changed[place] ^= 1 << int(random.integers(8))
+        case 3:
+            changed[place] = int(random.integers(256))
+        case 4:
+            del changed[place:]
+        case 5:
+            del changed[place : place + length]
+        case 6:
+            changed[place : place + length] = bytes(length)
+        case 7:
+            changed[place:place] = random.bytes(length) if random.integers(2) else content[place : place + length]
+        case _:
+            found = numbers[int(random.integers(len(numbers)))]
+            odd = [
+                b"-1",
+                b"0",
+                b"1e300",
+                b"NaN",
+                b"99999999999999999999",
+                b'"a"',
+                b"null",
+                b"[]",
+                b"1e9",
+                b"2147483648",
+            ]
+            changed[found.start() : found.end()] = odd[int(random.integers(len(odd)))]
+    return bytes(changed)
+
+
+def damage(path: Path, random: np.random.Generator) -> int:
+    """Change one file of a format; how many bytes all of them have."""
+    files = sorted(file for file in [path, *path.rglob("*")] if file.is_file())
+    chosen = files[int(random.integers(len(files)))]
+    chosen.write_bytes(mutated(chosen.read_bytes(), random))
+    return sum(file.stat().st_size for file in files)
+
+
+class Hung(BaseException):
+    """No reader may take it for damage."""
+
+
+def hung(number: int, frame: object) -> None:
+    raise Hung(f"it took more than {SECONDS} seconds")
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_a_damaged_file_is_a_table_or_a_sentence(form, tmp_path):
+    if form not in ("npz", "npz of pictures", "DQN replay", "COG"):
+        pytest.importorskip("h5py")
+        pytest.importorskip("pyarrow")
+    whole = MAKERS[form](Path((tmp_path / "whole").mkdir() or tmp_path / "whole"))
+    copy = tmp_path / "copy" / whole.name
+    refused, sentence = 0, ""
+    signal.signal(signal.SIGPROF, hung)
+    for case in range(FIRST, FIRST + CASES):
+        shutil.rmtree(copy.parent, ignore_errors=True)
+        shutil.copytree(whole.parent, copy.parent)
+        size = damage(copy, np.random.default_rng((list(MAKERS).index(form), case)))
+        faulthandler.dump_traceback_later(30 * SECONDS, exit=True)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of its own time: other processes may have the cores
+        tracemalloc.start()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                loaded = dr3.load(copy, allow_pickle=True, schema=SCHEMA if form.startswith("rows") else None)
+                assert len(loaded.fingerprint()) == 64
+        except UserError as error:
+            refused, sentence = refused + 1, str(error)
+        except BaseException as error:
+            raise AssertionError(f"{form}, case {case}: {error!r}") from error
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            faulthandler.cancel_dump_traceback_later()
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+        assert "\n" not in sentence, f"{form}, case {case}: {sentence}"
+        assert peak < 2 * size + ROOM, f"{form}, case {case}: {peak:,} bytes for a file of {size:,}"
+    assert refused, f"not one of {CASES} cases was noticed"

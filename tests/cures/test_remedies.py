@@ -1,0 +1,87 @@
+"""From the name of a remedy to what is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dr3.cores import available_cores
+from dr3.cures import REMEDIES, CurePlan, default_treatments, steps_within, treatment_for
+from dr3.cures.remedies import about
+from dr3.errors import UserError
+from dr3.methods import CQL, DQN, REM, SAC, ContinuousCQL
+from dr3.regularizers import BEER, DR3, Sum
+
+BASE = DQN(learning_rate=3e-4, target_period=100)
+
+
+def test_one_remedy_changes_one_thing(logged):
+    def method(word):
+        return treatment_for(word, BASE, logged).method
+
+    assert treatment_for("none", BASE, logged).flags(BASE) == []
+    assert method("layer-norm") == dataclasses.replace(BASE, layer_norm=True)
+    assert method("small-steps") == dataclasses.replace(BASE, learning_rate=3e-4 / 3)
+    assert method("slow-target") == dataclasses.replace(BASE, target_period=400)
+    assert treatment_for("dr3", BASE, logged).regularizer == DR3(0.03)
+    assert treatment_for("dr3:0.2", BASE, logged).regularizer == DR3(0.2)
+    assert treatment_for("early-stop", BASE, logged).rule == "healthy"
+
+
+def test_several_together(logged):
+    found = treatment_for("dr3:0.1+layer-norm+beer", BASE, logged)
+    assert found.method == dataclasses.replace(BASE, layer_norm=True)
+    assert found.regularizer == Sum(terms=(DR3(0.1), BEER(0.001)))
+    assert found.flags(BASE) == ["--layer-norm", "--regularizer", "dr3:0.1+beer:0.001"]
+
+
+def test_the_support_of_a_histogram_is_what_rewards_allow(logged):
+    data = dataclasses.replace(logged, rewards=np.linspace(-1, 2, len(logged), dtype=np.float32))
+    found = treatment_for("hl-gauss", DQN(discount=0.5), data)
+    assert found.flags(DQN(discount=0.5)) == ["--hl-gauss", "101", "--support", "-2", "4"]
+
+
+@pytest.mark.parametrize("word", ["dr4", "none+dr3", "dr3+early-stop", "small-steps+small-steps", "sum", "dr3+dr3:0.1"])
+def test_what_is_no_remedy(word, logged):
+    with pytest.raises(UserError):
+        treatment_for(word, BASE, logged)
+
+
+def test_every_remedy_has_words_and_applies_to_cql(logged):
+    for word in REMEDIES:
+        assert about(word)
+        assert treatment_for(word, CQL(), logged).name == word
+
+
+def test_what_does_not_apply_is_left_out_or_said(logged, logged_continuous):
+    names = [one.name for one in default_treatments(REM(), logged)]
+    assert "hl-gauss" not in names
+    assert "layer-norm" in names
+    with pytest.raises(UserError, match="hl-gauss does not apply to sac"):
+        treatment_for("hl-gauss", SAC(), logged_continuous)
+    slow = treatment_for("slow-target", ContinuousCQL(), logged_continuous).method
+    assert slow == ContinuousCQL(target_rate=0.005 / 4)
+    assert treatment_for("dr3", ContinuousCQL(), logged_continuous).regularizer == DR3(0.01)
+
+
+def test_a_budget_gives_steps_by_hand(logged):
+    some = [treatment_for(word, BASE, logged) for word in ("none", "slow-target", "dr3", "early-stop")]
+    # Two programs for three trainings: minutes · 60 · cores - 25 - 2 · 12 core-seconds for 3 · 2 members.
+    left = 10 * 60 * available_cores() - 25 - 24
+    steps = left / (1.3 * 3 * 2 * 0.01)
+    found = steps_within(10, some, 2, 0.01)
+    assert found <= steps < 1.1 * found + 1
+    assert len(str(found).rstrip("0")) <= 2
+    with pytest.raises(UserError, match="--minutes"):
+        steps_within(0.1, some, 2, 0.01)
+
+
+def test_a_plan_holds_none_and_trains_what_shares_a_program_together(logged):
+    some = tuple(treatment_for(word, BASE, logged) for word in ("none", "dr3", "slow-target", "early-stop"))
+    plan = CurePlan("logged", some, 2, 100)
+    assert [one.name for one in plan.trained] == ["none", "slow-target", "dr3"]
+    assert plan.task(some[3]) == plan.task(some[0])
+    with pytest.raises(UserError, match="none"):
+        CurePlan("logged", some[1:], 2, 100)
