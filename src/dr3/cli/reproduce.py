@@ -40,6 +40,8 @@ dr3 reproduce --all --scale paper --data /shared/data --dry-run
 
 dr3 reproduce --all --scale paper --data /shared/data --out /shared/paper --engine ray --address auto --gpus 0.25
 
+dr3 reproduce controls --arms "DQN" "DQN + DR3" --worlds "MinAtar Breakout"
+
 dr3 reproduce figure-4 --from-evidence
 
 dr3 reproduce --keep runs/tuning
@@ -58,6 +60,12 @@ class Reproduce:
 
     all: bool = False
     """All forty, and what the paper leaves open."""
+
+    arms: tuple[str, ...] = ()
+    """Train only these now, by their labels: "DQN" "DQN + DR3". All, if none are named."""
+
+    worlds: tuple[str, ...] = ()
+    """The same by worlds: "MinAtar Breakout"."""
 
     scale: Literal["smoke", "laptop", "paper"] = "laptop"
     """How large."""
@@ -111,7 +119,16 @@ def main(arguments: list[str]) -> int:
         out = options.kept / "sweeps" / options.keep.resolve().name
         print(f"{out} holds {len(keep_sweep(options.keep, out, Keeping()))} bundles of evidence.")
         return 0
-    plan = Plan(tuple(find(options.ids or ALL)), options.scale, options.data, options.out, options.kept)
+    plan = Plan(
+        tuple(find(options.ids or ALL)),
+        options.scale,
+        options.data,
+        options.out,
+        options.kept,
+        options.arms,
+        options.worlds,
+    )
+    _check_names(plan)
     if options.record is not None:
         results = write_record(options.record, plan)
         print(f"{options.record} holds {len(results)} results of {len(EXPERIMENTS)}.")
@@ -134,6 +151,18 @@ def _check_choice(options: Reproduce) -> None:
             raise UserError("--list, --record and --keep do nothing else, and only --list takes ids: say one alone.")
     elif options.all == bool(options.ids):
         raise UserError("Name figures and tables by their ids, or all of them with --all; --list names them.")
+
+
+def _check_names(plan: Plan) -> None:
+    """`--arms` and `--worlds` that no experiment has would train nothing, and say nothing."""
+    arms = [arm for design in plan.designs.values() for arm in design.arms]
+    for flag, named, known in (
+        ("--arms", plan.arms, {arm.label for arm in arms}),
+        ("--worlds", plan.worlds, {arm.world for arm in arms}),
+    ):
+        if unknown := [name for name in named if name not in known]:
+            choice = ", ".join(sorted(known))
+            raise UserError(f"{flag}: {unknown[0]!r} is not in these experiments; they have {choice}.")
 
 
 def _tell(experiment: Experiment, result: Result) -> None:

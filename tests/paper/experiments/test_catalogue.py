@@ -78,8 +78,9 @@ def test_every_design_is_whole(scale, tmp_path):
 def test_the_laptop_scale_is_the_protocols(tmp_path):
     design = EXPERIMENTS["table-1"].at("laptop", folders(tmp_path))
     assert {arm.world for arm in design.arms} == {"MinAtar Asterix", "MinAtar Breakout", "MinAtar Seaquest"}
+    for arm in design.arms:
+        assert {task.steps for task in arm.tasks} == {400_000 if arm.group == "1%" else 250_000}
     for task in design.tasks:
-        assert task.steps == 400_000
         settings: Any = to_json(task.method)
         assert (settings["target_period"], settings["batch_size"]) == (2_000, 32)
         assert settings["adam_epsilon"] == (1e-8 if task.method.name == "rem" else 3.1e-4)

@@ -53,7 +53,7 @@ GRID_AXES: dict[Scale, Axes] = {
 }
 GAME_AXES: dict[Scale, Axes] = {
     "smoke": Axes((2,), ("1%",), (0.0, 0.03), 1, 4),
-    "laptop": Axes((200, 2_000, 8_000), ("1%", "5%"), (0.0, 0.003, 0.03), 3, atari.UPDATES // 2),
+    "laptop": Axes((200, 2_000, 8_000), ("1%", "5%"), (0.0, 0.003, 0.03), 3, atari.UPDATES["5%"]),
 }
 
 

@@ -14,7 +14,7 @@ from dr3.paper.experiments.evidence import Evidence
 from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
 from dr3.paper.experiments.result import Result, answers_of, judge
-from dr3.sweeps import Engine, Failure, Job, Preparation, run_tasks
+from dr3.sweeps import Engine, Failure, Job, Preparation, Task, run_tasks
 
 PICTURE, PAGE = "figure.png", "report.html"
 
@@ -28,6 +28,8 @@ class Plan:
     data: Path
     out: Path
     kept: Path | None = None  # where evidence lies, by scale; by default under `out`
+    arms: tuple[str, ...] = ()  # labels; only these are trained now. Empty: all
+    worlds: tuple[str, ...] = ()  # the same by the names of worlds
 
     @property
     def folders(self) -> Folders:
@@ -43,6 +45,15 @@ class Plan:
 
     def folder(self, experiment: Experiment) -> Path:
         return self.out / self.scale / experiment.id
+
+    def chosen(self, design: Design) -> tuple[Task, ...]:
+        """The populations that are wanted now: those of the named arms and worlds."""
+        arms = [
+            arm
+            for arm in design.arms
+            if (not self.arms or arm.label in self.arms) and (not self.worlds or arm.world in self.worlds)
+        ]
+        return dataclasses.replace(design, arms=tuple(arms)).tasks
 
     def missing(self) -> list[Job]:
         """What is to be done: tasks without evidence, all that they need, and the making of their evidence.
@@ -60,7 +71,7 @@ class Plan:
                 wanted[job.name] = job
 
         for design in self.designs.values():
-            for task in design.tasks:
+            for task in self.chosen(design):
                 file = file_of(self.evidence, task.name)
                 if Bundle.read(self.evidence, task) is not None:
                     continue
