@@ -40,7 +40,7 @@ dr3 reproduce --all --scale paper --data /shared/data --dry-run
 
 dr3 reproduce --all --scale paper --data /shared/data --out /shared/paper --engine ray --address auto --gpus 0.25
 
-dr3 reproduce controls --arms "DQN" "DQN + DR3" --worlds "MinAtar Breakout"
+dr3 reproduce fall --worlds "MinAtar Breakout"
 
 dr3 reproduce figure-4 --from-evidence
 
@@ -56,7 +56,8 @@ class Reproduce:
     where: EngineChoice
 
     ids: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="[ID [ID ...]]")] = ()
-    """Figures and tables by id: figure-1, figure-A.3, table-F.4; and controls, map: what the paper leaves open."""
+    """Figures and tables by id: figure-1, figure-A.3, table-F.4; and fall, controls, map, online: what the paper leaves
+    open."""
 
     all: bool = False
     """All forty, and what the paper leaves open."""

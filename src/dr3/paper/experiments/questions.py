@@ -1,4 +1,4 @@
-"""Questions that the paper leaves: decorrelation or scale; where Q-learning falls and DR3 holds it; DR3 online."""
+"""Questions that the paper leaves: Q-learning on 1 %; decorrelation or scale; where it falls; learning online."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dr3.methods import DQN
 from dr3.paper.experiments import atari, gridworld
 from dr3.paper.experiments.atari import NEEDS, Compared
 from dr3.paper.experiments.bundle import DOT, Online
-from dr3.paper.experiments.checks import Compare, gain
+from dr3.paper.experiments.checks import Compare, Learned, Provided, declines, ends, gain, grows
 from dr3.paper.experiments.declaration import Arm, Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import SCORE
 from dr3.paper.experiments.pictures import Curves, Map
@@ -19,6 +19,27 @@ from dr3.runs.outcomes import RETURN
 
 BASES = ("DQN", "REM")  # what falls on 1 % of a replay
 TERMS = ("", " + DR3", " + norm", " + unit features")
+
+FALL = Experiment(
+    id="fall",
+    label="",
+    title="Q-learning that rises and falls, with DR3 and without",
+    claim="On 1 % of a replay the dot products of DQN grow and its return falls; with DR3 they are smaller, and its "
+    "return is higher on average over training and at the end.",
+    printed="Nothing: the paper's tables are of CQL and REM; figures 1, 2 and A.1 have DQN without DR3.",
+    design=Compared(("DQN", "DQN + DR3"), ("1%",)),
+    checks=(
+        Provided((Learned(("DQN",)),), declines("DQN")),
+        grows(DOT, "DQN"),
+        ends(DOT, "DQN + DR3", "smaller", than="DQN"),
+        *(
+            Provided((Learned(("DQN",)), declines("DQN")), gain("DQN + DR3", "DQN", measure))
+            for measure in ("average", "final")
+        ),
+    ),
+    picture=Curves((SCORE, DOT), log=(DOT,)),
+    needs=NEEDS,
+)
 
 CONTROLS = Experiment(
     id="controls",
@@ -150,4 +171,4 @@ ONLINE = Experiment(
     needs={"smoke": "nothing", "laptop": "nothing", "paper": "nothing"},
 )
 
-QUESTIONS = (CONTROLS, MAP, ONLINE)
+QUESTIONS = (FALL, CONTROLS, MAP, ONLINE)
