@@ -55,6 +55,7 @@ def test_it_shows_one_of_each_kind():
     assert shown.count("@dr3.register\n") == 2
 
 
+@pytest.mark.slow
 def test_its_commands_run(folder, capsys):
     for command in re.findall(r"^\$ dr3 (.*)$", "\n".join(BLOCKS), re.MULTILINE):
         words = shlex.split(command)

@@ -198,6 +198,7 @@ def test_a_module_is_named_by_the_environment_or_by_a_flag(my_methods, monkeypat
     assert "--plugin needs the name of a module" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_flag_serves_a_command_in_a_process_of_its_own(my_methods):
     words = (
         "train --plugin my_methods mine --data grid16smoothobs:size=64 --hidden 8 --batch-size 8 --steps 4 --out run"
@@ -207,6 +208,7 @@ def test_the_flag_serves_a_command_in_a_process_of_its_own(my_methods):
     assert json.loads(Path("run/config.json").read_text())["members"][0]["method"]["class"] == "my_methods:Mine"
 
 
+@pytest.mark.slow
 def test_workers_import_what_the_sweeping_process_has_registered(my_methods, tmp_path_factory, monkeypatch):
     plugins.load_plugin("my_methods")
     elsewhere = tmp_path_factory.mktemp("elsewhere")

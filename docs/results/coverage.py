@@ -17,7 +17,7 @@ from dr3.data.gridworld import sample_gridworld
 from dr3.envs import expected_return, gridworld, policy_values
 from dr3.envs.gridworld_policies import behavior_policy
 from dr3.ope import FQE, evaluate
-from dr3.ope.direct import Table
+from dr3.ope.direct import StateTable
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--networks", action="store_true", help="networks in the place of the direct solution")
     options = parser.parse_args()
     if options.networks:
-        Table.of = classmethod(lambda cls, data: None)  # ty: ignore[invalid-assignment]
+        StateTable.of = classmethod(lambda cls, data: None)  # ty: ignore[invalid-assignment]
     fqe = FQE(bootstraps=50, networks=5, hidden=(32, 32), updates_per_copy=10)
     world = gridworld(options.world)
     print(

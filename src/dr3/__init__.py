@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dr3 import (
+        cli,
         collect,
         cures,
         data,
@@ -127,6 +128,7 @@ __all__ = [
     "Supervised",
     "Transitions",
     "UserError",
+    "cli",
     "collect",
     "collect_dqn",
     "cures",

@@ -38,7 +38,8 @@ _known: set[type] = set()
 def hyperparameters(cls: type[T]) -> type[T]:
     """Make a frozen dataclass check its settings when it is constructed, and register it with JAX.
 
-    Every value must be of its field's kind, and a method `check`, where there is one, refuses what is out of range.
+    Every value must be of its field's kind, the coefficient of a regularizer not below 0, and a method `check`, where
+    there is one, refuses what else is out of range.
     Float fields, and the fields named in `TRACED`, are leaves.
     """
     if cls in _known:  # JAX takes a class once; `dr3.register` is written above this decorator, or in its place
@@ -58,6 +59,8 @@ def hyperparameters(cls: type[T]) -> type[T]:
         if any(isinstance(getattr(self, name), Tracer) for name in leaves):
             return  # inside a compiled function, as by `dataclasses.replace`: there is no number to look at
         check_settings(self)
+        if "coefficient" in names:
+            within("coefficient", self.coefficient, 0)
         getattr(self, "check", lambda: None)()
 
     def flatten(settings: T) -> tuple[list[tuple[GetAttrKey, Any]], tuple[Any, ...]]:

@@ -15,6 +15,7 @@ import pytest
 
 import dr3
 from dr3.errors import UserError
+from dr3.hyperparameters import hyperparameters
 from dr3.methods import METHODS
 from dr3.regularizers import REGULARIZERS, check_regularizer
 
@@ -120,6 +121,13 @@ class Own:
 
 
 def test_one_of_a_users_own_is_asked_for_its_coefficient():
+    @hyperparameters
+    @dataclasses.dataclass(frozen=True)
+    class Plain:
+        coefficient: float = 0.1
+
+    with pytest.raises(UserError, match="coefficient must be at least 0, not -1"):
+        Plain(-1)
     check_regularizer(Own(0.1))
     for wrong, says in (("a", "must be a number, not 'a'"), (-1, "at least 0, not -1"), (math.nan, "not nan")):
         with pytest.raises(UserError, match=f"coefficient of own must be .*{says}|{says}"):

@@ -134,7 +134,8 @@ def test_mistakes(logged):
 
 @pytest.mark.parametrize("config", [pair[1] for pair in PAIRS.values()])
 @pytest.mark.parametrize(
-    ("word", "says"), [("none", r"dr3:0\.03"), ("dr4:0.1", "no regularizer 'dr4'"), ("dr3:-1", "at least 0")]
+    ("word", "says"),
+    [("none", r"dr3:0\.03"), ("dr4:0.1", "no regularizer 'dr4'"), ("dr3:-1", "at least 0"), (0.1, "must spell a DR3")],
 )
 def test_a_word_that_is_no_dr3_is_refused_by_the_configuration(config, word, says):
     with pytest.raises(UserError, match=says):

@@ -12,7 +12,7 @@ from dr3.envs import policy_values
 from dr3.errors import UserError
 from dr3.ope import FQE, evaluate
 from dr3.ope.acting import Acting
-from dr3.ope.direct import Table, solve
+from dr3.ope.direct import StateTable, solve
 
 # Three states; action 0 stays and earns the state's number, action 1 goes to the next, and from the last it ends.
 MOVES, ENDS = np.array([[0, 1], [1, 2], [2, 2]]), np.array([[0, 0], [0, 0], [0, 1]], np.bool_)
@@ -58,7 +58,7 @@ def test_a_small_table_is_solved_exactly(discount):
     data = log(100)
     found = evaluate({"stays": policy(0.6), "goes": policy(0.4)}, data, discount=discount, fqe=FQE(bootstraps=5))
     # The chain is deterministic and every pair is logged, so the log's own world is the true one.
-    table = Table.of(data)
+    table = StateTable.of(data)
     assert table is not None
     assert {tuple(pair) for pair in zip(table.states, data.actions, strict=True)} == set(ALL_WAYS)
     values = [one.estimates["fqe"].estimate for one in found.policies]
@@ -71,7 +71,7 @@ def test_an_action_that_was_never_logged_changes_nothing():
     data = log(30)
     only_stays = data.rows(np.flatnonzero(data.actions == 0)[:5])
     acting = Acting.of({"goes": lambda seen: np.ones(len(seen), np.int32)}, only_stays)
-    table = Table.of(only_stays)
+    table = StateTable.of(only_stays)
     assert table is not None
     values, q = solve(table, only_stays, table.policy(acting, 0), 0.9, np.ones(len(only_stays)))
     # Every logged step stayed, and earned the state's number: so does an action that leads back there, for ever.
@@ -89,7 +89,7 @@ def networks():
 
 @pytest.mark.slow
 def test_networks_find_the_same(networks, monkeypatch):
-    monkeypatch.setattr(Table, "of", classmethod(lambda cls, data: None))
+    monkeypatch.setattr(StateTable, "of", classmethod(lambda cls, data: None))
     data = log(30)
     policies = {"stays": policy(0.8), "goes": lambda seen: np.ones(len(seen), np.int32)}
     acting = Acting.of(policies, data)
@@ -103,7 +103,7 @@ def test_networks_find_the_same(networks, monkeypatch):
 
 @pytest.mark.slow
 def test_what_still_moves_has_no_value(networks, monkeypatch):
-    monkeypatch.setattr(Table, "of", classmethod(lambda cls, data: None))
+    monkeypatch.setattr(StateTable, "of", classmethod(lambda cls, data: None))
     hasty = FQE(networks=2, hidden=(16,), batch_size=32, least_horizons=1, most_horizons=1, updates_per_copy=1)
     data = log(5)
     found = evaluate({"goes": policy(0.0)}, data, discount=0.8, fqe=hasty)

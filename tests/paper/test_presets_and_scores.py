@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dr3.errors import UserError
-from dr3.paper import PRESETS, Value, normalise, printed, settings
-from dr3.paper.presets import ATARI_DATA, Atari, CQLWeights, DR3Coefficients
+from dr3.paper import PRESETS, PrintedValue, normalise, printed, settings
+from dr3.paper.presets import ATARI_DATA, AtariSettings, CQLWeights, DR3Coefficients
 
 
 def test_every_setting_has_a_value_and_a_source() -> None:
@@ -15,7 +15,7 @@ def test_every_setting_has_a_value_and_a_source() -> None:
 
 
 def test_numbers_of_the_paper() -> None:
-    atari = Atari()
+    atari = AtariSettings()
     assert atari.environment_steps_per_iteration / atari.update_period == atari.gradient_steps_per_iteration
     assert (DR3Coefficients().cql_atari, DR3Coefficients().rem_atari) == (0.03, 0.001)
     assert (DR3Coefficients().cql_antmaze, DR3Coefficients().cql_kitchen) == (0.001, 1.0)
@@ -55,7 +55,7 @@ def test_other_tasks_are_not_the_papers(task: str) -> None:
 def test_the_papers_column() -> None:
     # (23.9 - 1.3) / (104.9 - 1.3) = 21.8 %, 3.8 / 103.6 = 3.7 %
     final, average = printed("CQL", "atari/breakout@1%")
-    assert (final.measure, final.value, final.table) == ("final", Value(21.8, 3.7), "atari-cql-1")
+    assert (final.measure, final.value, final.table) == ("final", PrintedValue(21.8, 3.7), "atari-cql-1")
     assert average.measure == "average"
     assert printed("REM + DR3", "atari/breakout@5%")[0].table == "atari-rem-5"
     assert [item.value.mean for item in printed("cql+dr3", "d4rl/antmaze-umaze-v2")] == [85.33, 90.0]

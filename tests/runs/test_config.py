@@ -46,7 +46,7 @@ def test_what_older_versions_did_not_write_is_as_it_was_with_them(copied_run):
     assert (config.data.discount, config.one_core, config.init_from) == (0.9, False, None)
 
 
-@pytest.mark.parametrize("version", [FORMAT + 1, "2"])
+@pytest.mark.parametrize("version", [FORMAT + 1, "2", 0, True])
 def test_a_format_that_is_not_known_is_said(changed, version):
     with pytest.raises(UserError, match=rf"config\.json is of format {version!r}, .* up to {FORMAT}; update dr3"):
         Runs(changed(format=version))

@@ -15,6 +15,8 @@ from io import TextIOWrapper
 
 from dr3 import __version__
 
+__all__ = ["COMMANDS", "invoke"]
+
 COMMANDS = {
     "train": "train a population on logged data, with or without a regularizer; rerunning resumes",
     "compare": "the same training with different regularizers: returns, gains with intervals, instruments, curves",
@@ -64,7 +66,14 @@ def main() -> None:
 
 
 def invoke(arguments: list[str]) -> int:
-    """Carry out one command line; the exit code. A user's mistake is said in one sentence."""
+    """Carry out one command line. A user's mistake is said in one sentence.
+
+    Args:
+        arguments: What follows `dr3`, word by word.
+
+    Returns:
+        The exit code.
+    """
     from dr3.errors import UserError
 
     try:

@@ -167,14 +167,14 @@ def _print(outcome: CureOutcome, out: Path) -> None:
 
     console = Console()
     base = base_of(outcome.rows)
-    told = [cells(row, base) for row in outcome.rows]
-    columns = list(dict.fromkeys(name for one in told for name in one))
+    printed = [cells(row, base) for row in outcome.rows]
+    columns = list(dict.fromkeys(name for one in printed for name in one))
     title = f"{outcome.method} on {outcome.data}, {outcome.steps:,} updates"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
     for column in ("remedy", *columns):
         first = column == "remedy"
         table.add_column(column, overflow="fold", justify="left" if first else "right", no_wrap=first)
-    for row, values in zip(outcome.rows, told, strict=True):
+    for row, values in zip(outcome.rows, printed, strict=True):
         table.add_row(row.name, *(values.get(name, "") for name in columns))
     console.print(table)
     for row in outcome.rows:

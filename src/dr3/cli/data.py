@@ -56,7 +56,7 @@ class Describe:
 
 
 @dataclass(frozen=True)
-class Schema:
+class SchemaGuess:
     """Write a first guess of what a table's columns mean, as TOML with comments, to standard output."""
 
     file: Annotated[Path, tyro.conf.Positional]
@@ -101,7 +101,7 @@ def _describe(arguments: list[str]) -> int:
 
 
 def _schema(arguments: list[str]) -> int:
-    options = parse(Schema, arguments, prog="dr3 data schema", description=Schema.__doc__ or "")
+    options = parse(SchemaGuess, arguments, prog="dr3 data schema", description=SchemaGuess.__doc__ or "")
 
     from dr3.data import guess_schema
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import Annotated
 
 import tyro
 from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
+
+from dr3.cli.parsing import print_json
 
 app = tyro.extras.SubcommandApp()
 
@@ -80,7 +81,7 @@ def audit(*, json: bool = False, markdown: bool = False) -> None:
         raise UserError("--json and --markdown exclude each other: name one of them.")
     checks = audit()
     if json:
-        _print_json([dataclasses.asdict(check) for check in checks])
+        print_json([dataclasses.asdict(check) for check in checks])
         return
     if markdown:
         print(as_markdown(checks), end="")
@@ -109,7 +110,7 @@ def _list(as_json: bool, as_csv: bool) -> None:
     rows = [(name, found.place, found.title) for name, found in all_tables().items()]
     rows += [(name, "presets", (type(preset).__doc__ or "").splitlines()[0]) for name, preset in PRESETS.items()]
     if as_json:
-        _print_json([dict(zip(("name", "place", "title"), row, strict=True)) for row in rows])
+        print_json([dict(zip(("name", "place", "title"), row, strict=True)) for row in rows])
     elif as_csv:
         _print_csv([("name", "place", "title"), *rows])
     else:
@@ -124,7 +125,7 @@ def _show_table(name: str, as_json: bool, as_csv: bool) -> None:
 
     found = table(name)
     if as_json:
-        _print_json(found.as_dict())
+        print_json(found.as_dict())
     elif as_csv:
         print(found.as_csv(), end="")
     else:
@@ -144,7 +145,7 @@ def _show_settings(name: str, as_json: bool, as_csv: bool) -> None:
 
     rows = settings(name)
     if as_json:
-        _print_json([dataclasses.asdict(setting) for setting in rows])
+        print_json([dataclasses.asdict(setting) for setting in rows])
     elif as_csv:
         _print_csv([("name", "value", "source"), *((row.name, row.value, row.source) for row in rows)])
     else:
@@ -152,10 +153,6 @@ def _show_settings(name: str, as_json: bool, as_csv: bool) -> None:
         for setting in rows:
             grid.add_row(setting.name, "not stated" if setting.value is None else str(setting.value), setting.source)
         Console().print(grid)
-
-
-def _print_json(value: object) -> None:
-    print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def _print_csv(rows: list[tuple]) -> None:

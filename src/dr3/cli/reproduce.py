@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
 
         print_plan(plan)
         return 0
-    results = judged(plan, told=_tell) if options.from_evidence else reproduce(plan, engine=engine, told=_tell)
+    results = judged(plan, reported=_tell) if options.from_evidence else reproduce(plan, engine=engine, reported=_tell)
     _print_verdicts(plan, results)
     return 1 if any(result.failed for result in results) else 0
 

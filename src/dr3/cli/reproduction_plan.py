@@ -85,10 +85,10 @@ def _print_costs(jobs: list[Any], console: Any) -> None:
     from dr3.notation import spell
     from dr3.paper.experiments.estimate import estimate
 
-    def told(done: int, of: int) -> None:
+    def reported(done: int, of: int) -> None:
         print(f"measured {done} of {of} kinds of updates", file=sys.stderr, flush=True)
 
-    costs = estimate(jobs, told)
+    costs = estimate(jobs, reported)
     console.print("\n[bold]Compute[/bold] (updates only, at the speed measured here; a GPU is another matter)")
     for cost in costs:
         name = cost.kind.method.name + ("" if cost.kind.regularizer is None else f" + {spell(cost.kind.regularizer)}")

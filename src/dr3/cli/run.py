@@ -20,7 +20,7 @@ class Digest:
 
 
 @dataclass(frozen=True)
-class Export:
+class ToTracker:
     """Write a run as an experiment tracker reads it, a tracker run for each member. Again replaces what was written."""
 
     run: Annotated[Path, tyro.conf.Positional]
@@ -57,7 +57,7 @@ def _digest(arguments: list[str]) -> int:
 
 
 def _export(arguments: list[str]) -> int:
-    options = parse(Export, arguments, prog="dr3 run export", description=Export.__doc__ or "")
+    options = parse(ToTracker, arguments, prog="dr3 run export", description=ToTracker.__doc__ or "")
 
     from dr3.integrations.trackers import TRACKERS
     from dr3.runs import Runs

@@ -19,7 +19,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Rows
+from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Steps
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
 from dr3.progress import Reporter, reporter
@@ -77,7 +77,7 @@ def cut_table(
     """One of `CUTS` with `steps` steps; medium-replay has those that it has."""
     name, discount = f"{world.name.lower()}-{cut}", replay.returns_discount
     if cut == "medium-replay":
-        columns = {column: getattr(replay, column)[: snapshots.steps[snapshots.medium()]] for column in Rows._fields}
+        columns = {column: getattr(replay, column)[: snapshots.steps[snapshots.medium()]] for column in Steps._fields}
         return world.table(columns, name=name, discount=discount)
     parts = ("medium", "expert") if cut == "medium-expert" else (cut,)
     policies: dict[str, Any] = {"random": None, "expert": final}
@@ -87,7 +87,7 @@ def cut_table(
     for part in parts:
         with reporter(f"{name}: {part}", 0, steps // len(parts), show=progress, unit="steps") as report:
             rolled.append(rollouts(policies[part], world, steps // len(parts), FIRST_EPISODE[part], report))
-    columns = {column: np.concatenate([part[column] for part in rolled]) for column in Rows._fields}
+    columns = {column: np.concatenate([part[column] for part in rolled]) for column in Steps._fields}
     return world.table(columns, name=name, discount=discount)
 
 
@@ -97,11 +97,11 @@ def rollouts(
     """So many steps of a policy, from the start of the episode with that number on."""
     space = world.actions
     acting = HostPolicy(policy, space.size, space.low, space.high)
-    rows, made = Rows.empty(steps, world.size, space.size), 0
+    rows, made = Steps.empty(steps, world.size, space.size), 0
     world.observation = None
     began = time.monotonic()
     while made < steps:
-        rest = Rows(*(column[made:] for column in rows))
+        rest = Steps(*(column[made:] for column in rows))
         count, _ = world.act(acting, rest, episode=episode, step=episode + made, limit=steps - made)
         made, episode = made + count, episode + 1
         report.at(made, per_second=made / max(time.monotonic() - began, 1e-9), note="")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect.drawers_acting import KINDS, Part, act_part, skills_of
+from dr3.collect.drawers_acting import KINDS, EpisodePart, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
 from dr3.collect.loop import Collector, collect
 from dr3.cores import available_cores
@@ -80,7 +80,7 @@ class Scripts(Collector):
             total = settings["episodes"] * len(skills_of(self.task, kind))
             for first in range(0, total, EPISODES_PER_PART):
                 where = first, min(EPISODES_PER_PART, total - first), folder / f"{kind}-{first}.npz"
-                self.parts.append(Part(self.task, kind, settings["seed"], self.steps, *where))
+                self.parts.append(EpisodePart(self.task, kind, settings["seed"], self.steps, *where))
         total = sum(part.count for part in self.parts)
         super().__init__(f"scripts in {self.task}", total, settings, folder, list(self.tables.values()))
 
@@ -121,7 +121,7 @@ def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None)
         raise UserError(f"A seed is a whole number from 0 on, not {seed}.")
 
 
-def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:
+def _finished(parts: Sequence[EpisodePart], workers: int) -> Generator[EpisodePart]:
     """Each part once it is on disk, in whatever order."""
     if workers <= 1:
         yield from map(act_part, parts)

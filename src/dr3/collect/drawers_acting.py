@@ -18,7 +18,7 @@ KINDS = ("prior", "task")
 
 
 @dataclass(frozen=True)
-class Part:
+class EpisodePart:
     """Some episodes of one file, by number."""
 
     task: str
@@ -35,7 +35,7 @@ def skills_of(task: str, kind: str) -> tuple[Skill, ...]:
     return PRIOR[task] if kind == "prior" else (GRASP,)
 
 
-def act_part(part: Part) -> Part:
+def act_part(part: EpisodePart) -> EpisodePart:
     """Act a part's episodes and write them; whole or not at all."""
     skills = skills_of(part.task, part.kind)
     worlds = {skill.start: DrawersEnv(skill.start) for skill in skills}

@@ -17,7 +17,7 @@ from dr3.networks.gaussian_policy import LARGEST_MEAN, LOG_STD
 Floats = NDArray[np.float32]
 
 
-class Rows(NamedTuple):
+class Steps(NamedTuple):
     """So many steps, or room for them; arrays of numpy, or on the device."""
 
     observations: Any  # (rows, size) float32
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
     timeouts: Any  # (rows,) bool
 
     @classmethod
-    def empty(cls, rows: int, observation: int, action: int) -> Rows:
+    def empty(cls, rows: int, observation: int, action: int) -> Steps:
         def floats(*shape: int) -> Floats:
             return np.zeros(shape, np.float32)
 
@@ -73,7 +73,7 @@ class GymnasiumWorld:
         self.size = shape[0]
         self.observation: Floats | None = None  # None between two episodes
 
-    def act(self, policy: HostPolicy, rows: Rows, *, episode: int, step: int, limit: int) -> tuple[int, bool]:
+    def act(self, policy: HostPolicy, rows: Steps, *, episode: int, step: int, limit: int) -> tuple[int, bool]:
         """Fill up to `limit` rows, to the end of the episode at most: how many, and whether it has ended.
 
         The policy's noise is a function of (seed, step).

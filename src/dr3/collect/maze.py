@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.collect.gymnasium_world import Rows
+from dr3.collect.gymnasium_world import Steps
 from dr3.collect.loop import Collector, check_ending, check_target, collect, folder_beside
 from dr3.data import Transitions, assemble, write
 from dr3.data.npz import stored_arrays
@@ -117,7 +117,7 @@ class Follower(Collector):
         self.world.close()
 
 
-def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, steer: Steer) -> Rows:
+def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, steer: Steer) -> Steps:
     random = np.random.default_rng(number)
     inner = world.unwrapped
     start, target = _pair(inner.maze, kind, random)
@@ -135,7 +135,7 @@ def _episode(world: Any, kind: Kind, number: tuple[int, int], noise: float, stee
         steps.append((seen, action, reward, after, terminal, over and not terminal))
         seen = after
     now, actions, rewards, following, terminals, timeouts = (np.array(column) for column in zip(*steps, strict=True))
-    return Rows(now, actions, rewards.astype(np.float32), following, terminals, timeouts)
+    return Steps(now, actions, rewards.astype(np.float32), following, terminals, timeouts)
 
 
 def _pair(maze: Maze, kind: Kind, random: np.random.Generator) -> tuple[Cell, Cell]:
@@ -175,37 +175,37 @@ def _steer_point(seen: NDArray[np.float32], waypoint: NDArray[np.float64]) -> ND
     return np.clip(10.0 * waypoint - seen[2:4], -1, 1)
 
 
-def _table(parts: list[Rows], steps: int, name: str, env: str) -> Transitions:
+def _table(parts: list[Steps], steps: int, name: str, env: str) -> Transitions:
     columns: dict[str, Any] = {
-        field: np.concatenate([getattr(rows, field) for rows in parts])[:steps] for field in Rows._fields
+        field: np.concatenate([getattr(rows, field) for rows in parts])[:steps] for field in Steps._fields
     }
     columns["timeouts"][-1] |= not columns["terminals"][-1]
     columns |= {"name": np.array(name), "world": np.array(env)}
     return assemble(columns, source=name, name=name)
 
 
-def _save(folder: Path, episodes: list[Rows]) -> None:
+def _save(folder: Path, episodes: list[Steps]) -> None:
     """The episodes that no file has yet as one file, named by the number of the first and of the one after the last."""
     first = max((int(path.stem.partition("-")[2]) for path in folder.glob("*.npz")), default=0)
     fresh = episodes[first:]
     columns: dict[str, Any] = {
-        field: np.concatenate([getattr(rows, field) for rows in fresh]) for field in Rows._fields
+        field: np.concatenate([getattr(rows, field) for rows in fresh]) for field in Steps._fields
     }
     path = folder / f"{first:08d}-{len(episodes):08d}.npz"
     with written_whole(path) as unfinished, unfinished.open("wb") as file:
         np.savez(file, **columns, lengths=np.array([len(rows.rewards) for rows in fresh]))
 
 
-def _parts(folder: Path) -> list[Rows]:
+def _parts(folder: Path) -> list[Steps]:
     """The episodes that were saved, without a gap."""
     return [rows for path in sorted(folder.glob("*.npz")) for rows in _load(path)]
 
 
-def _load(path: Path) -> Iterator[Rows]:
+def _load(path: Path) -> Iterator[Steps]:
     stored = stored_arrays(path, f"remove {path.parent} to collect again from the start.")
-    if not stored.keys() >= {*Rows._fields, "lengths"}:
+    if not stored.keys() >= {*Steps._fields, "lengths"}:
         raise UserError(f"{path} holds no episodes of a maze; remove {path.parent} to collect again from the start.")
-    columns = {field: stored[field] for field in Rows._fields}
+    columns = {field: stored[field] for field in Steps._fields}
     ends = np.cumsum(stored["lengths"])
     for first, end in zip([0, *ends[:-1]], ends, strict=True):
-        yield Rows(**{field: values[first:end] for field, values in columns.items()})
+        yield Steps(**{field: values[first:end] for field, values in columns.items()})

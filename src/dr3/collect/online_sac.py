@@ -19,7 +19,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
-from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Rows
+from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Steps
 from dr3.collect.loop import OnlineAgent, check_schedule, collect, online_batch
 from dr3.data import Transitions, write
 from dr3.data.batch import Batch
@@ -56,8 +56,8 @@ class SACSchedule:
 
 @partial(jax.jit, donate_argnames=("learner", "replay"))
 def learn(
-    method: SAC, seed: Array, learner: Learner, replay: Rows, block: Rows, made: Array, count: Array, stop: Array
-) -> tuple[Learner, Rows]:
+    method: SAC, seed: Array, learner: Learner, replay: Steps, block: Steps, made: Array, count: Array, stop: Array
+) -> tuple[Learner, Steps]:
     """Add the first `count` rows of `block` to the `made` ones of the replay, then update until there were `stop`.
 
     What a block holds beyond `count` is written too, and is what the next block writes over. All chance is a function
@@ -75,7 +75,7 @@ def learn(
     return lax.while_loop(lambda learner: learner.updates < stop, update, learner), replay
 
 
-def _take(replay: Rows, rows: Array) -> Batch:
+def _take(replay: Steps, rows: Array) -> Batch:
     steps = jax.tree.map(lambda column: column[rows], replay)
     return online_batch(steps.observations, steps.actions, steps.rewards, steps.next_observations, steps.terminals)
 
@@ -84,7 +84,7 @@ class SACState(NamedTuple):
     """Where the agent stands, between two episodes."""
 
     learner: Any
-    replay: Rows  # on the device
+    replay: Steps  # on the device
     made: NDArray[np.int64]  # () steps
     episode: NDArray[np.int64]  # () episodes
     returns: NDArray[np.float64]  # (RECENT,) of the last episodes, the latest last; NaN before there were so many
@@ -144,14 +144,14 @@ class SACAgent(OnlineAgent):
         self.cuts = {cut: self.path.with_name(f"{self.path.stem}-{cut}{self.path.suffix}") for cut in cuts}
         self.cut_steps, self.show, self.files = cut_steps, show, [self.path, *self.cuts.values()]
         self.settings["cuts"] = dict.fromkeys(cuts, cut_steps)
-        self.block = Rows.empty(self.schedule.block, self.world.size, self.world.actions.size)
+        self.block = Steps.empty(self.schedule.block, self.world.size, self.world.actions.size)
 
     def start(self) -> SACState:
         world, rows = self.world, self.steps + self.schedule.block
         learner = begin(self.method, self.number, Spec((world.size,), world.actions)).learner
         return SACState(
             learner=jax.tree.map(jnp.array, learner),  # copies: critics and target are one array at first
-            replay=jax.tree.map(jnp.asarray, Rows.empty(rows, world.size, world.actions.size)),
+            replay=jax.tree.map(jnp.asarray, Steps.empty(rows, world.size, world.actions.size)),
             made=np.zeros((), np.int64),
             episode=np.zeros((), np.int64),
             returns=np.full(RECENT, np.nan),

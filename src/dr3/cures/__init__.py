@@ -1,6 +1,6 @@
 """Which remedy helps this critic: one grid over published remedies and seeds, and one page that answers."""
 
-from dr3.cures.outcome import CureOutcome, CureRow, Ranking, gather_outcome, rank
+from dr3.cures.outcome import CureOutcome, CureRow, RemedyRanking, gather_outcome, rank
 from dr3.cures.page import cure_page
 from dr3.cures.plan import CurePlan, steps_within
 from dr3.cures.remedies import REMEDIES, Remedy, Treatment, default_treatments, treatment_for
@@ -10,8 +10,8 @@ __all__ = [
     "CureOutcome",
     "CurePlan",
     "CureRow",
-    "Ranking",
     "Remedy",
+    "RemedyRanking",
     "Treatment",
     "cure_page",
     "default_treatments",

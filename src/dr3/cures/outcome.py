@@ -55,7 +55,7 @@ class CureRow:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RemedyRanking:
     """Who is best by returns, as far as these seeds can tell."""
 
     best: tuple[str, ...]  # the highest mean first; the others are not told apart from it
@@ -74,7 +74,7 @@ class CureOutcome:
     method: str
     steps: int
     rows: list[CureRow]
-    ranking: Ranking
+    ranking: RemedyRanking
     failed: Mapping[str, str]  # remedies without a result, and why
 
     def to_json(self) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _row(seen: _Seen, base: Treatment, first: Floats | None, data: Transitions, 
     )
 
 
-def rank(rows: Sequence[CureRow]) -> Ranking:
+def rank(rows: Sequence[CureRow]) -> RemedyRanking:
     """The highest mean return, and all that are not told apart from it.
 
     One is told apart if Student's interval of its paired difference to the highest lies below 0, at 1 - 0.05 / k for k
@@ -181,23 +181,25 @@ def rank(rows: Sequence[CureRow]) -> Ranking:
     """
     tried = [row for row in rows if row.by_seed]
     if len(tried) < 2:
-        return Ranking((), "No ranking: policies were tried nowhere. The doctor's columns are all there is to go by.")
+        return RemedyRanking(
+            (), "No ranking: policies were tried nowhere. The doctor's columns are all there is to go by."
+        )
     if min(row.seeds for row in tried) < 2:
-        return Ranking((), "No ranking: one seed has no interval. Give --seeds 5 or more.")
+        return RemedyRanking((), "No ranking: one seed has no interval. Give --seeds 5 or more.")
     order = sorted(tried, key=lambda row: -float(np.mean(row.by_seed)))
     leader, others = order[0], order[1:]
     level = 1 - 0.05 / len(others)
     best = [leader.name, *(row.name for row in others if not _below(row, leader, level))]
     seeds = leader.seeds
     if len(best) == 1:
-        return Ranking(
+        return RemedyRanking(
             (leader.name,), f"{leader.name} is best: its return is above that of every other, {seeds} seeds."
         )
     which = f"{', '.join(best[:-1])} and {best[-1]}"
     sentence = f"No winner: {which} are not told apart by {seeds} seeds"
     if NONE in best:
-        return Ranking(tuple(best), f"{sentence}, so no remedy is shown to be better than none.")
-    return Ranking(tuple(best), f"{sentence}; all of them are above none.")
+        return RemedyRanking(tuple(best), f"{sentence}, so no remedy is shown to be better than none.")
+    return RemedyRanking(tuple(best), f"{sentence}; all of them are above none.")
 
 
 def _below(row: CureRow, leader: CureRow, level: float) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from dr3.data.transitions import Transitions
 from dr3.errors import UserError
 from dr3.ope import bootstrap_interval, evaluate
-from dr3.ope.direct import Table
+from dr3.ope.direct import StateTable
 from dr3.stats import Interval
 
 Policies = Mapping[str, Sequence[Callable[[Any], Any]]]  # of every remedy, one for each seed
@@ -19,7 +19,7 @@ Policies = Mapping[str, Sequence[Callable[[Any], Any]]]  # of every remedy, one 
 
 def cheap(data: Transitions, discount: float) -> bool:
     """Whether fitted Q evaluation takes a moment: the log knows few states, and is solved directly."""
-    return discount < 1 and Table.of(data) is not None
+    return discount < 1 and StateTable.of(data) is not None
 
 
 def estimated_values(policies: Policies, data: Transitions, discount: float) -> dict[str, Interval]:

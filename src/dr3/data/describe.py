@@ -37,7 +37,7 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSummary:
     """One number of an observation, over all rows."""
 
     name: str
@@ -88,7 +88,7 @@ class Description:
     action_counts: tuple[int, ...] | None  # discrete: rows for each action
     action_ranges: tuple[tuple[float, float], ...] | None  # continuous: least and most in each dimension
     action_names: tuple[str, ...] | None  # discrete, where a schema names them
-    columns: tuple[Column, ...] | None  # of observations that are vectors
+    columns: tuple[ColumnSummary, ...] | None  # of observations that are vectors
     left_out: tuple[tuple[str, int], ...]  # rows of the log that are not here: why, and how many
     allowed: Allowed | None  # where the log has masks
     propensities: Spread | None  # where the log has them
@@ -146,14 +146,14 @@ def _action_names(table: Transitions) -> tuple[str, ...] | None:
     return None if labels is None else tuple(map(str, labels))
 
 
-def _columns(table: Transitions) -> tuple[Column, ...] | None:
+def _columns(table: Transitions) -> tuple[ColumnSummary, ...] | None:
     if table.observations.ndim != 2:
         return None
     names = table.entries or tuple(f"column {number}" for number in range(table.observations.shape[1]))
     filled = dict(table.filled)
     low, high, mean, deviation = column_statistics(table.observations)
     numbers = zip(low.tolist(), high.tolist(), mean.tolist(), deviation.tolist(), strict=True)
-    return tuple(Column(name, *four, filled.get(name, 0)) for name, four in zip(names, numbers, strict=True))
+    return tuple(ColumnSummary(name, *four, filled.get(name, 0)) for name, four in zip(names, numbers, strict=True))
 
 
 def _allowed(masks: NDArray[np.bool_]) -> Allowed:
@@ -212,7 +212,7 @@ def _whole(description: Description) -> Table:
     return _rows(description.name, lines)
 
 
-def _by_column(columns: tuple[Column, ...]) -> Table:
+def _by_column(columns: tuple[ColumnSummary, ...]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dr3.cores import machine_memory
 from dr3.data.checks import refuse
 from dr3.data.gate import check_may_unpack
 from dr3.data.mapped import expect_random
@@ -27,7 +28,7 @@ SPARE = 1.05  # of the disk, beyond the rows
 
 
 @dataclass(frozen=True)
-class Rows:
+class UnpackedRows:
     """A table as one array of rows, with what is to be said about it."""
 
     values: Any  # (N,) of a structured type
@@ -38,10 +39,12 @@ class Rows:
 
 def fits_in_memory(size: int) -> bool:
     """Whether so many bytes are few enough to be kept in memory."""
-    return size <= MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return size <= MEMORY_SHARE * machine_memory()
 
 
-def cached_rows(folder: Path, source: str, key: Mapping[str, Any], size: int, unpack: Callable[[Any], Rows]) -> Rows:
+def cached_rows(
+    folder: Path, source: str, key: Mapping[str, Any], size: int, unpack: Callable[[Any], UnpackedRows]
+) -> UnpackedRows:
     """The rows of a source, unpacked into a file of `folder` if they are not there already.
 
     Args:
@@ -59,7 +62,7 @@ def cached_rows(folder: Path, source: str, key: Mapping[str, Any], size: int, un
         if not file.is_file() or file.stat().st_size != record["rows"] * dtype.itemsize:
             refuse(str(file), "what was unpacked here is gone or was cut short; remove it, and it is made anew.")
         counted = (tuple((what, count) for what, count in record[name]) for name in ("left_out", "filled"))
-        return Rows(_mapped(file, dtype, record["rows"]), *counted, tuple(record["remarks"]))
+        return UnpackedRows(_mapped(file, dtype, record["rows"]), *counted, tuple(record["remarks"]))
     check_may_unpack(file)
     check_folder(folder)
     folder.mkdir(parents=True, exist_ok=True)

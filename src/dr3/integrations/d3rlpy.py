@@ -94,7 +94,7 @@ class _WithDR3:
         self.regularizer()
 
     def regularizer(self) -> DR3:
-        regularizer = parse_regularizer(self.dr3)
+        regularizer = parse_regularizer(self.dr3) if isinstance(self.dr3, str) else None
         if not isinstance(regularizer, DR3):
             raise UserError(f"dr3={self.dr3!r} must spell a DR3 penalty, such as dr3:0.03.")
         return regularizer

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.methods.cloning import cloned_policy
-from dr3.ope.direct import Table
+from dr3.ope.direct import StateTable
 
 LEAST = 1e-3  # a propensity below this is rounding, or a clone's guess about an action that was logged after all
 
@@ -40,7 +40,7 @@ def behavior_of(data: Transitions, *, seed: int = 0) -> Behavior:
         known = data.next_action_known[:, None]
         following = np.where(known, data.next_actions, data.actions).astype(np.float32)
         return Behavior(None, None, following, "not known: actions are continuous")
-    table = Table.of(data)
+    table = StateTable.of(data)
     if table is not None:
         shares = table.frequencies(data)
         here, there, how = shares[table.states], shares[table.following], "how often each action was logged in a state"

@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Table:
+class StateTable:
     """The log by state and action."""
 
     states: NDArray[np.intp]  # (N,) the number of s
@@ -36,7 +36,7 @@ class Table:
     actions: int  # A
 
     @classmethod
-    def of(cls, data: Transitions) -> Table | None:
+    def of(cls, data: Transitions) -> StateTable | None:
         """None where actions are continuous, or states too many to be counted."""
         seen, following = data.observations, data.next_observations
         if not isinstance(data.action_space, DiscreteActions) or isinstance(seen, Frames) or len(data) == 0:
@@ -66,7 +66,9 @@ class Table:
         return asked / asked.sum(axis=1, keepdims=True)
 
 
-def solve(table: Table, data: Transitions, policy: Floats, discount: float, weights: Floats) -> tuple[Floats, Floats]:
+def solve(
+    table: StateTable, data: Transitions, policy: Floats, discount: float, weights: Floats
+) -> tuple[Floats, Floats]:
     """V (S,) and Q (S, A) of a policy in the world that the log describes, each row counted `weights` (N,) times."""
     pairs = table.states * table.actions + data.actions
     size, states = table.count * table.actions, table.count

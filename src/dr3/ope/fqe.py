@@ -33,7 +33,7 @@ from dr3.hyperparameters import hyperparameters, within
 from dr3.instruments import return_bounds
 from dr3.methods import Spec
 from dr3.ope.acting import Acting
-from dr3.ope.direct import Table, solve
+from dr3.ope.direct import StateTable, solve
 from dr3.ope.network import Judges, Log, Rows, Scaling, State, advance, begin, look
 
 Floats = NDArray[np.float64]
@@ -88,14 +88,14 @@ class FQE:
         """Evaluate every policy of `acting` on `data`."""
         if len(data) == 0 or len(acting) == 0:
             raise UserError("There is nothing to evaluate: no rows, or no policy.")
-        table = Table.of(data) if discount < 1 else None
+        table = StateTable.of(data) if discount < 1 else None
         if table is not None:
             return self._direct(table, acting, data, discount)
         return self._by_networks(acting, data, discount)
 
     # --- A table that is small enough to be solved ---
 
-    def _direct(self, table: Table, acting: Acting, data: Transitions, discount: float) -> Fit:
+    def _direct(self, table: StateTable, acting: Acting, data: Transitions, discount: float) -> Fit:
         starts, lengths = _episodes(data)
         draws = np.random.default_rng(self.seed).multinomial(
             len(starts), np.full(len(starts), 1 / len(starts)), self.bootstraps

@@ -7,16 +7,16 @@ from dr3.paper.cog import cog
 from dr3.paper.d4rl import d4rl_brac, d4rl_cql
 from dr3.paper.presets import PRESETS, Setting, settings
 from dr3.paper.scores import Printed, normalise, printed
-from dr3.paper.tables import Column, Table, Value, all_tables, table
+from dr3.paper.tables import Column, PrintedValue, Table, all_tables, table
 
 __all__ = [
     "PRESETS",
     "Check",
     "Column",
     "Printed",
+    "PrintedValue",
     "Setting",
     "Table",
-    "Value",
     "all_tables",
     "atari",
     "audit",

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 from dr3.errors import UserError
-from dr3.paper.presets import ATARI_DATA, Atari, DR3Coefficients
+from dr3.paper.presets import ATARI_DATA, AtariSettings, DR3Coefficients
 
 if TYPE_CHECKING:
     from dr3.methods import DQN
@@ -33,7 +33,7 @@ def atari(method: Name, data: Data, *, dr3: bool) -> tuple[DQN, DR3 | None]:
 
     if data not in _SETS:
         raise UserError(f"The paper's Atari data sets are {', '.join(_SETS)}; there is no {data!r}.")
-    shared, coefficients = Atari(), DR3Coefficients()
+    shared, coefficients = AtariSettings(), DR3Coefficients()
     agents = {
         "dqn": (DQN(), coefficients.cql_atari),
         "rem": (REM(heads=shared.rem_heads), coefficients.rem_atari),

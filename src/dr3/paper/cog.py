@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dr3.paper.presets import COG as Preset
+from dr3.paper.presets import COGSettings
 
 if TYPE_CHECKING:
     from dr3.methods import COG
@@ -20,7 +20,7 @@ def cog(*, dr3: bool) -> tuple[COG, DR3 | None]:
     from dr3.methods import COG
     from dr3.regularizers import DR3
 
-    numbers = Preset()
+    numbers = COGSettings()
     method = COG(
         discount=numbers.discount,
         learning_rate=numbers.critic_learning_rate,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from dr3.errors import UserError
-from dr3.paper.presets import BRAC as BRACPreset
-from dr3.paper.presets import D4RL, CQLWeights, DR3Coefficients
+from dr3.paper.presets import D4RL, BRACSettings, CQLWeights, DR3Coefficients
 
 if TYPE_CHECKING:
     from dr3.methods import BRAC, ContinuousCQL
@@ -59,7 +58,7 @@ def d4rl_brac(*, dr3: bool) -> tuple[BRAC, DR3 | None]:
     from dr3.methods import BRAC
     from dr3.regularizers import DR3
 
-    numbers = BRACPreset()
+    numbers = BRACSettings()
     method = BRAC(
         discount=numbers.discount,
         learning_rate=numbers.critic_learning_rate,

@@ -15,7 +15,7 @@ from dr3.paper.experiments.bundle import DOT
 from dr3.paper.experiments.checks import NotWorse, ends
 from dr3.paper.experiments.declaration import Arm, Design, Experiment, Keeping
 from dr3.paper.experiments.evidence import SCORE
-from dr3.paper.experiments.gridworld import SLOW_TARGETS, UNLOGGED_ACTIONS, Size
+from dr3.paper.experiments.gridworld import SLOW_TARGETS, UNLOGGED_ACTIONS, GridworldSize
 from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.result import Result
 from dr3.paper.experiments.running import Plan, judged
@@ -37,14 +37,16 @@ GAME_COEFFICIENT = 0.01  # chosen on other seeds: docs/results/minatar.md
 class Demonstration:
     """How large it is: gridworlds, those of the comparison with DR3 alone, and updates on the game."""
 
-    gridworlds: Size
-    dr3: Size
+    gridworlds: GridworldSize
+    dr3: GridworldSize
     breakout_updates: int
 
 
-QUICK = Demonstration(Size((128, 128), 8_000, seeds=3), Size((128, 128), 5_000, seeds=10), 5_000)
-FULL = Demonstration(Size((1024, 1024), 20_000, seeds=3), Size((1024, 1024), 20_000, seeds=10), 15_000)
-SMOKE = Demonstration(Size((8, 8), 40, seeds=2), Size((8, 8), 40, seeds=2), 20)
+QUICK = Demonstration(GridworldSize((128, 128), 8_000, seeds=3), GridworldSize((128, 128), 5_000, seeds=10), 5_000)
+FULL = Demonstration(
+    GridworldSize((1024, 1024), 20_000, seeds=3), GridworldSize((1024, 1024), 20_000, seeds=10), 15_000
+)
+SMOKE = Demonstration(GridworldSize((8, 8), 40, seeds=2), GridworldSize((8, 8), 40, seeds=2), 20)
 
 
 def experiments(sizes: Demonstration) -> tuple[Experiment, ...]:

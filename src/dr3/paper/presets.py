@@ -26,7 +26,7 @@ CHOICE = "not stated anywhere; this project's choice"
 
 
 @dataclass(frozen=True)
-class Atari:
+class AtariSettings:
     """What all Atari agents share."""
 
     sticky_action_probability: float = _from(TABLE, 0.25)
@@ -68,7 +68,7 @@ class AtariData:
     @property
     def gradient_steps(self) -> int:
         """6.25M for 1%, where the captions say 6.5M; 12.5M for the other two."""
-        return self.iterations * Atari().gradient_steps_per_iteration
+        return self.iterations * AtariSettings().gradient_steps_per_iteration
 
 
 # The text says a CQL weight of 0.1 for all Atari experiments; the captions, which are used here, say 1.0 for 1%.
@@ -134,7 +134,7 @@ class D4RL:
 
 
 @dataclass(frozen=True)
-class BRAC:
+class BRACSettings:
     """BRAC on the Gym-MuJoCo v0 tasks. The paper gives the form of the loss and the steps, no weights."""
 
     behaviour_weight: float = _from(CHOICE, 0.1)
@@ -152,7 +152,7 @@ class BRAC:
 
 
 @dataclass(frozen=True)
-class COG:
+class COGSettings:
     """COG on the two drawer tasks: CQL on images, all but the DR3 term as in COG's own publication."""
 
     cql_weight: float = _from(E1, 1.0)
@@ -174,15 +174,15 @@ class COG:
     steps: int = _from(CHOICE, 500_000)
 
 
-Preset = Atari | DR3Coefficients | CQLWeights | D4RL | BRAC | COG
+Preset = AtariSettings | DR3Coefficients | CQLWeights | D4RL | BRACSettings | COGSettings
 
 PRESETS: dict[str, Preset] = {
-    "hyperparameters-atari": Atari(),
+    "hyperparameters-atari": AtariSettings(),
     "hyperparameters-dr3": DR3Coefficients(),
     "hyperparameters-cql": CQLWeights(),
     "hyperparameters-d4rl": D4RL(),
-    "hyperparameters-brac": BRAC(),
-    "hyperparameters-cog": COG(),
+    "hyperparameters-brac": BRACSettings(),
+    "hyperparameters-cog": COGSettings(),
 }
 
 

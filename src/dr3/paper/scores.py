@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from dr3.envs.tasks import find_task
-from dr3.paper.tables import Table, Value, table
+from dr3.paper.tables import PrintedValue, Table, table
 
 _ATARI_NAME = re.compile(r"(?:atari/|ale/)?(?P<game>[a-z' .]+?)(?:-v\d)?(?:@(?P<share>1|5|10)%)?")
 
@@ -16,7 +16,7 @@ class Printed:
     """What the paper printed for an algorithm on a task, as a normalised score, and which table says so."""
 
     measure: str
-    value: Value
+    value: PrintedValue
     table: str
 
 
@@ -82,9 +82,11 @@ def _rows(task: str) -> list[tuple[Table, str]]:
     return [(found, name) for found in map(table, ("antmaze", "kitchen", "brac")) if name in found.cells]
 
 
-def _as_score(value: Value, limits: tuple[float, float] | None) -> Value:
+def _as_score(value: PrintedValue, limits: tuple[float, float] | None) -> PrintedValue:
     """A printed return as a score; what is printed as a score already has no limits to apply."""
     if limits is None or value.deviation is None:
         return value
     low, high = limits
-    return Value(round(100.0 * (value.mean - low) / (high - low), 1), round(100.0 * value.deviation / (high - low), 1))
+    return PrintedValue(
+        round(100.0 * (value.mean - low) / (high - low), 1), round(100.0 * value.deviation / (high - low), 1)
+    )

@@ -29,7 +29,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Value:
+class PrintedValue:
     """A printed number with what is printed beside it: a standard deviation, an interval, or nothing."""
 
     mean: float
@@ -63,13 +63,13 @@ class Table:
     digits: int  # after the point
     notes: tuple[str, ...]
     columns: tuple[Column, ...]
-    cells: Mapping[str, tuple[Value, ...]]  # row name -> one value per column
+    cells: Mapping[str, tuple[PrintedValue, ...]]  # row name -> one value per column
 
     @property
     def rows(self) -> tuple[str, ...]:
         return tuple(self.cells)
 
-    def value(self, row: str, algorithm: str, measure: str) -> Value:
+    def value(self, row: str, algorithm: str, measure: str) -> PrintedValue:
         return self.cells[row][self.columns.index(Column(algorithm, measure))]
 
     def means(self, algorithm: str, measure: str) -> NDArray[np.float64]:
@@ -135,13 +135,13 @@ def _table(name: str, fields: dict) -> Table:
     return Table(name=name, notes=tuple(fields.pop("notes")), columns=columns, cells=cells, **fields)
 
 
-def _value(numbers: list[float]) -> Value:
+def _value(numbers: list[float]) -> PrintedValue:
     """[mean], [mean, deviation] or [mean, lower, upper]."""
     match numbers:
         case [mean]:
-            return Value(mean)
+            return PrintedValue(mean)
         case [mean, deviation]:
-            return Value(mean, deviation=deviation)
+            return PrintedValue(mean, deviation=deviation)
         case [mean, lower, upper]:
-            return Value(mean, interval=(lower, upper))
+            return PrintedValue(mean, interval=(lower, upper))
     raise ValueError(f"a cell holds one to three numbers, not {numbers}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dr3.paper.checks import HALF_DIGIT, Check
-from dr3.paper.presets import ATARI_DATA, D4RL, TUNING_GAMES, Atari, CQLWeights
+from dr3.paper.presets import ATARI_DATA, D4RL, TUNING_GAMES, AtariSettings, CQLWeights
 from dr3.paper.tables import table
 
 
@@ -45,7 +45,7 @@ def claims_in_the_text() -> Iterator[Check]:
 
 def stated_twice() -> Iterator[Check]:
     section = "Settings that are stated twice"
-    per_iteration = Atari().gradient_steps_per_iteration
+    per_iteration = AtariSettings().gradient_steps_per_iteration
     for share, claimed in (("1%", 6.5), ("5%", 12.5), ("10%", 12.5)):
         data = ATARI_DATA[share]
         actual = data.gradient_steps / 1e6

@@ -11,7 +11,7 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 
 SMALLEST = 1e-6  # ReLU features can all be 0: a length up to this has no direction
 
@@ -38,9 +38,6 @@ class BEER:
 
     per_action: bool = False
     """For heads with one output per action: only pairs that read the same row of the last layer."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     @property
     def reaches_next(self) -> bool:

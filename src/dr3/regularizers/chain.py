@@ -10,7 +10,7 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 from dr3.regularizers.base import CriticView
 
 
@@ -27,9 +27,6 @@ class Chain:
 
     coefficient: float = 10.0
     """The weight of the term. One update changes Q by little, and its square by less: it is large for that reason."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     @property
     def remembers(self) -> tuple[str, ...]:

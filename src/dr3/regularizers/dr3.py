@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.backup import Backup
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 
 
 @hyperparameters
@@ -48,9 +48,6 @@ class DR3:
     def atari_agent(cls, coefficient: float = 0.1) -> DR3:
         """The choices of the authors' released Atari agent: mean of |phi(s) · phi(s')|, terminals not masked."""
         return cls(coefficient, absolute=True, mask_terminals=False)
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     @property
     def reaches_next(self) -> bool:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.backup import Backup
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 
 
 @hyperparameters
@@ -28,9 +28,6 @@ class FeatureNorm:
 
     mask_terminals: bool = True
     """Leave out the pairs of backups that end, as DR3 does."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     @property
     def reaches_next(self) -> bool:

@@ -75,7 +75,6 @@ class LabelNoiseDR3:
         return self.scope == "last_layer"
 
     def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
         within("steps", self.steps, 1)
         within("rows", self.rows, 0)
         if self.step_size is not None and not self.step_size > 0:

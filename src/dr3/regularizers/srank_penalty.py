@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dr3.backup import Backup
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 
 
 @hyperparameters
@@ -27,9 +27,6 @@ class SrankPenalty:
 
     coefficient: float = 0.001
     """The weight of the term, 0.001 in Kumar et al. (2021)."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     def __call__(self, backup: Backup) -> Array:
         """The penalty, before its coefficient: a scalar. Critics of an ensemble are averaged."""

@@ -11,7 +11,7 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 from dr3.regularizers.base import CriticView, Regularizer, check_regularizer, remembered, weigh
 from dr3.regularizers.beer import BEER
 from dr3.regularizers.dr3 import DR3
@@ -32,7 +32,6 @@ class Sum:
     """The terms."""
 
     def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
         if not isinstance(self.terms, tuple):
             raise UserError(f"terms must be a tuple of regularizers, not {self.terms!r}.")
         for term in self.terms:

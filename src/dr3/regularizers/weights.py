@@ -11,7 +11,7 @@ from jax import Array
 
 from dr3.backup import Backup
 from dr3.errors import UserError
-from dr3.hyperparameters import hyperparameters, within
+from dr3.hyperparameters import hyperparameters
 from dr3.regularizers.base import CriticView
 
 
@@ -28,9 +28,6 @@ class L2:
 
     coefficient: float = 1e-5
     """The weight of the term beside the method's own loss."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     def __call__(self, backup: Backup) -> Array:
         raise UserError("l2 is about weights, of which a Backup holds none: it is called by an objective.")
@@ -53,9 +50,6 @@ class L2Init:
 
     coefficient: float = 1e-5
     """The weight of the term beside the method's own loss."""
-
-    def check(self) -> None:
-        within("coefficient", self.coefficient, 0)
 
     @property
     def remembers(self) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ ACTIONS = {cls.__name__: cls for cls in (DiscreteActions, ContinuousActions)}
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
 # fingerprint, whatever its name and wherever it is; and a run keeps to the cores that it began with.
 _MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.found_at", "data.discount", "one_core")
-# Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _ALWAYS = ("source", "world")  # what every record of data has, though it be null
+# Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
 
 
@@ -134,8 +134,8 @@ class RunConfig:
         needed = {"data": dict, "observation_shape": list, "action_space": dict, "members": list}
         record = read_json(file, **needed, steps=int, metrics_every=int, evaluate_every=int)
         version = record.get("format", 1)
-        if not isinstance(version, int) or version > FORMAT:
-            raise UserError(f"{file} is of format {version!r}, and this dr3 knows those up to {FORMAT}; update dr3.")
+        if type(version) is not int or not 1 <= version <= FORMAT:
+            raise UserError(f"{file} is of format {version!r}, and this dr3 knows 1 up to {FORMAT}; update dr3.")
         try:
             return cls.from_json(record)
         except UserError as mistake:

@@ -6,7 +6,6 @@ Which rows an update sees is a function of (seed, step) alone (`draw_rows`), so 
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -18,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dr3.cores import machine_memory
 from dr3.data.batch import Batch
 from dr3.data.frames import Frames
 from dr3.data.transitions import Transitions
@@ -154,4 +154,4 @@ def _row_bytes(table: Transitions) -> int:
 
 def _device_memory() -> int:
     statistics = jax.local_devices()[0].memory_stats() or {}
-    return statistics.get("bytes_limit") or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return statistics.get("bytes_limit") or machine_memory()

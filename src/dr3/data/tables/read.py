@@ -16,7 +16,7 @@ from dr3.data.assemble import NEVER_ENDS, plain_name
 from dr3.data.checks import MOST_ACTIONS, refuse
 from dr3.data.gate import LARGE, announce, gated
 from dr3.data.mapped import let_go
-from dr3.data.row_cache import Rows, cached_rows, fits_in_memory
+from dr3.data.row_cache import UnpackedRows, cached_rows, fits_in_memory
 from dr3.data.tables.encode import Encoder
 from dr3.data.tables.order import Order, order_rows
 from dr3.data.tables.schema import Schema
@@ -140,7 +140,7 @@ class _Plan:
             fields += [("masks", "?", self.actions), ("next_masks", "?", self.actions)]
         return np.dtype([(name, kind, shape if isinstance(shape, tuple) else (shape,)) for name, kind, shape in fields])
 
-    def read(self, allocate: Any) -> Rows:
+    def read(self, allocate: Any) -> UnpackedRows:
         """Two passes: the columns that say the order, then all that are used, some rows at a time."""
         order = order_rows(self.encoder)
         out = allocate(int(order.kept.sum()), self.dtype)
@@ -155,7 +155,7 @@ class _Plan:
                 _tell(told, start, began)
         never = not order.terminals.any() and self.schema.timeout is None and self.schema.ends is None
         remarks = (*order.remarks, NEVER_ENDS) if never else order.remarks
-        return Rows(out, order.left_out, tuple(self.encoder.filled.items()), remarks)
+        return UnpackedRows(out, order.left_out, tuple(self.encoder.filled.items()), remarks)
 
     def _columns(self) -> list[str]:
         schema = self.schema
@@ -278,7 +278,7 @@ def _behind_terminals(values: Mapping[str, Any], following: Mapping[str, Any]) -
     return {name: column for name, column in found.items() if name not in following}
 
 
-def _as_table(plan: _Plan, rows: Rows, discount: float) -> Transitions:
+def _as_table(plan: _Plan, rows: UnpackedRows, discount: float) -> Transitions:
     if not 0 <= discount <= 1:
         raise UserError(f"The discount of the returns must be between 0 and 1, not {discount}.")
     out = rows.values

@@ -17,7 +17,7 @@ from dr3.methods.discrete import DiscreteMethod
 from dr3.paper.atari import atari
 from dr3.paper.experiments.declaration import Arm, Design, Folders, Keeping, Scale, Scoring
 from dr3.paper.experiments.scoring import Exact, Published, Replays
-from dr3.paper.presets import ATARI_DATA, TUNING_GAMES, Atari
+from dr3.paper.presets import ATARI_DATA, TUNING_GAMES, AtariSettings
 from dr3.paper.tables import table
 from dr3.regularizers import DR3, FeatureNorm, LabelNoiseDR3, Regularizer
 from dr3.sweeps import Preparation, Task
@@ -50,7 +50,8 @@ NOTE: Mapping[Scale, str] = {
     "laptop": "MinAtar's Asterix, Breakout and Seaquest stand in for Atari's games. Data are parts of two replays of "
     "1,000,000 steps that an online DQN makes here, which the seeds take in turn. Updates, target period, batch and "
     "Adam's ε are in docs/reproduce.md. Scores: 0 is a random agent, 100 the mean return over the replay.",
-    "paper": f"A policy is tried in 10 episodes, where the paper takes {Atari().evaluation_steps:,} steps (table E.1).",
+    "paper": "A policy is tried in 10 episodes, where the paper takes "
+    f"{AtariSettings().evaluation_steps:,} steps (table E.1).",
 }
 NEEDS: Mapping[Scale, str] = {
     "smoke": "nothing",
@@ -60,7 +61,7 @@ NEEDS: Mapping[Scale, str] = {
 
 
 @dataclass(frozen=True)
-class Size:
+class AtariSize:
     """How large the family is at one scale."""
 
     steps: Mapping[str, int]  # by share of the data
@@ -72,8 +73,8 @@ class Size:
     changed_of: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # the same, of one base method
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(
+SIZES: dict[Scale, AtariSize] = {
+    "smoke": AtariSize(
         steps=dict.fromkeys(SHARES, 4),
         seeds=2,
         evaluations=2,
@@ -81,7 +82,7 @@ SIZES: dict[Scale, Size] = {
         coefficients={},
         changed={"network": "auto", "hidden": (8, 8), "batch_size": 128, "target_period": 2, "heads": 3},
     ),
-    "laptop": Size(
+    "laptop": AtariSize(
         steps=UPDATES,
         seeds=5,
         evaluations=20,
@@ -91,10 +92,10 @@ SIZES: dict[Scale, Size] = {
         # Each of REM's 200 heads gets a two-hundredth of the gradient, which the paper's ε would swallow.
         changed_of={"rem": {"adam_epsilon": 1e-8}, "cql": {"alpha": ALPHA}},
     ),
-    "paper": Size(
+    "paper": AtariSize(
         steps={share: data.gradient_steps for share, data in ATARI_DATA.items()},
-        seeds=Atari().seeds,
-        evaluations=Atari().averaged_checkpoints,
+        seeds=AtariSettings().seeds,
+        evaluations=AtariSettings().averaged_checkpoints,
         episodes=10,
         coefficients={},
         changed={},

@@ -22,14 +22,14 @@ from dr3.paper.experiments.checks import (
 from dr3.paper.experiments.declaration import Experiment, Scale
 from dr3.paper.experiments.evidence import LAYERS, SCORE
 from dr3.paper.experiments.pictures import Curves, Layers, Overall
-from dr3.paper.presets import Atari
+from dr3.paper.presets import AtariSettings
 from dr3.runs.outcomes import RETURN
 
 ALL = tuple(SHARES)
 CLOSE_TO_1 = 0.9  # a cosine
 # The paper makes a quarter of its updates here; of ours that would be 31 copies of the target network, too few.
 LABEL_NOISE_STEPS: dict[Scale, int] = {
-    "paper": Atari().label_noise_iterations * Atari().gradient_steps_per_iteration,
+    "paper": AtariSettings().label_noise_iterations * AtariSettings().gradient_steps_per_iteration,
     "laptop": UPDATES["5%"] // 2,
 }
 

@@ -178,7 +178,9 @@ BEHAVIOUR_REGULARIZED = WithAndWithout(
             "Networks have 2 x 128 units and batches 128 rows. BRAC in the form of the paper's appendix, and in its "
             "release's (a KL penalty of weight 10 on the policy).",
         ),
-        "paper": Setup(tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, presets.BRAC().steps, seeds=3),
+        "paper": Setup(
+            tuple(_d4rl(name) for name in table("brac").rows), PAPER_BRAC, presets.BRACSettings().steps, seeds=3
+        ),
     },
 )
 

@@ -49,8 +49,8 @@ class Cost:
         return self.updates / self.per_second / 3600
 
 
-def estimate(jobs: Sequence[Job], told: Callable[[int, int], None] = lambda done, of: None) -> list[Cost]:
-    """The cost of all updates of `jobs`; evaluations and the making of data are not in it. `told(done, of)`."""
+def estimate(jobs: Sequence[Job], reported: Callable[[int, int], None] = lambda done, of: None) -> list[Cost]:
+    """The cost of all updates of `jobs`; evaluations and the making of data are not in it. `reported(done, of)`."""
     made = {job.makes: job for job in jobs if isinstance(job, Preparation)}
     updates: dict[Kind, int] = {}
     shapes: dict[str, Spec] = {}
@@ -65,7 +65,7 @@ def estimate(jobs: Sequence[Job], told: Callable[[int, int], None] = lambda done
     costs = []
     for done, (kind, count) in enumerate(updates.items(), start=1):
         costs.append(Cost(kind, count, speed(kind)))
-        told(done, len(updates))
+        reported(done, len(updates))
     return costs
 
 

@@ -28,7 +28,7 @@ SEEDS = 20  # data sets, each with weights of its own
 
 
 @dataclass(frozen=True)
-class Size:
+class GridworldSize:
     """How large an experiment is, and what the paper leaves open."""
 
     hidden: tuple[int, ...]
@@ -51,13 +51,13 @@ class Size:
         }
 
 
-SIZES: dict[Scale, Size] = {
-    "smoke": Size(hidden=(8, 8), updates=4, seeds=1),
-    "laptop": Size(hidden=(128, 128), updates=8_000, seeds=SEEDS),
-    "paper": Size(hidden=(1024, 1024), updates=20_000),
+SIZES: dict[Scale, GridworldSize] = {
+    "smoke": GridworldSize(hidden=(8, 8), updates=4, seeds=1),
+    "laptop": GridworldSize(hidden=(128, 128), updates=8_000, seeds=SEEDS),
+    "paper": GridworldSize(hidden=(1024, 1024), updates=20_000),
 }
 # The paper's network; with the slowest target there are six copies of it.
-PERIOD_SIZES = SIZES | {"laptop": Size(hidden=(1024, 1024), updates=3_000, seeds=SEEDS)}
+PERIOD_SIZES = SIZES | {"laptop": GridworldSize(hidden=(1024, 1024), updates=3_000, seeds=SEEDS)}
 NEEDS: Mapping[Scale, str] = dict.fromkeys(SIZES, "nothing: data are sampled")
 
 
@@ -65,7 +65,7 @@ def arm(
     label: str,
     world: str,
     method: Method,
-    size: Size,
+    size: GridworldSize,
     regularizer: Regularizer | None = None,
     group: str = "",
     rows: int | None = None,
@@ -87,7 +87,7 @@ def arm(
     return Arm(label, world, tasks, Exact(world, size.discount), group)
 
 
-def out_of_sample(size: Size) -> Design:
+def out_of_sample(size: GridworldSize) -> Design:
     """Figure "out of sample actions" (A.6.2), and the regression of section 3.1."""
     period = {"target_period": size.evaluation_period}
     methods = {
@@ -101,7 +101,7 @@ def out_of_sample(size: Size) -> Design:
     )
 
 
-def target_periods(size: Size, bases: Mapping[str, type[DQN | CQL]]) -> Design:
+def target_periods(size: GridworldSize, bases: Mapping[str, type[DQN | CQL]]) -> Design:
     """Figure "target update frequency" (A.6.1)."""
     return Design(
         tuple(
@@ -113,7 +113,7 @@ def target_periods(size: Size, bases: Mapping[str, type[DQN | CQL]]) -> Design:
     )
 
 
-def with_and_without_dr3(size: Size) -> Design:
+def with_and_without_dr3(size: GridworldSize) -> Design:
     """Q-learning on all four gridworlds, with DR3 and without (section 4)."""
     method = DQN(**size.shared, target_period=size.control_period)
     return Design(
@@ -126,7 +126,7 @@ def with_and_without_dr3(size: Size) -> Design:
     )
 
 
-def _note(size: Size) -> str:
+def _note(size: GridworldSize) -> str:
     if size.hidden == (1024, 1024):
         return ""
     return f"Networks have {' x '.join(map(str, size.hidden))} units in the place of 1024 x 1024."

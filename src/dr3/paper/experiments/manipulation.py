@@ -68,7 +68,7 @@ def _original(number: int, env: str, share: float) -> Drawers:
     )
 
 
-SHARES = presets.COG().data_shares
+SHARES = presets.COGSettings().data_shares
 PAPER_COG, PAPER_DR3 = cog(dr3=True)
 SMALL: dict[str, Any] = {"hidden": (128, 128), "policy_hidden": (128, 128), "channels": (8, 8, 8), "tiny_start": False}
 # A value travels back one step in about 1 / rate updates, and the closed drawer is forty steps from the ball.
@@ -113,7 +113,7 @@ DRAWERS = WithAndWithout(
         "paper": Setup(
             tuple(_original(number, env, share) for number, env in enumerate(ORIGINALS, start=1) for share in SHARES),
             PAPER_COG,
-            steps=presets.COG().steps,
+            steps=presets.COGSettings().steps,
             evaluations=60,
         ),
     },

@@ -82,7 +82,7 @@ def map_of_periods(scale: Scale, folders: Folders) -> Design:
     """Q-learning by target period, size of the data and c0: on a gridworld with exact values, and on one game."""
     size: Scale = "smoke" if scale == "smoke" else "laptop"
     axes = GRID_AXES[size]
-    small = gridworld.Size((8, 8) if scale == "smoke" else (128, 128), axes.updates, axes.seeds)
+    small = gridworld.GridworldSize((8, 8) if scale == "smoke" else (128, 128), axes.updates, axes.seeds)
     arms = [
         dataclasses.replace(
             gridworld.arm(

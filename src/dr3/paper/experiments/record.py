@@ -148,9 +148,9 @@ def _numbers(rows: Sequence[Row]) -> list[str]:
         for head in heads:
             cells = [_cell(getattr(found[head, measure], side) or "") for measure, side in sides]
             lines.append(f"| {_cell(head)} | {' | '.join(cells)} |")
-    told = [row for row in absent if row.what.startswith("not run here")]
-    lines += [line for row in told for line in ("", f"{row.what[0].upper()}{row.what[1:]} (`{row.paper}`).")]
-    if left := len(absent) - len(told):
+    elsewhere = [row for row in absent if row.what.startswith("not run here")]
+    lines += [line for row in elsewhere for line in ("", f"{row.what[0].upper()}{row.what[1:]} (`{row.paper}`).")]
+    if left := len(absent) - len(elsewhere):
         words = "1 number of the paper alone is" if left == 1 else f"{left} numbers of the paper alone are"
         lines += ["", f"{words} left out: the HTML report has them."]
     return lines

@@ -96,9 +96,9 @@ def reproduce(
     *,
     engine: Engine | None = None,
     show: bool = True,
-    told: Callable[[Experiment, Result], None] = lambda experiment, result: None,
+    reported: Callable[[Experiment, Result], None] = lambda experiment, result: None,
 ) -> list[Result]:
-    """Run all that has no evidence yet, then judge every experiment; `told` hears each verdict as it is reached.
+    """Run all that has no evidence yet, then judge every experiment; `reported` hears each verdict as it is reached.
 
     Each has a folder with `result.json`, `figure.png` and `report.html`. Data that is missing is named before anything
     runs. An experiment whose runs failed cannot be compared; the others can.
@@ -112,19 +112,19 @@ def reproduce(
             check_folder(Path(job.makes).parent)
             Path(job.makes).parent.mkdir(parents=True, exist_ok=True)
     failures = run_tasks(jobs, plan.folders.runs, engine=engine, show=show).failures if jobs else {}
-    return judged(plan, failures, told)
+    return judged(plan, failures, reported)
 
 
 def judged(
     plan: Plan,
     failures: Mapping[str, Failure] | None = None,
-    told: Callable[[Experiment, Result], None] = lambda experiment, result: None,
+    reported: Callable[[Experiment, Result], None] = lambda experiment, result: None,
 ) -> list[Result]:
     """Judge every experiment by the evidence there is, without training. `failures` say why there is no more."""
     results = []
     for experiment in plan.experiments:
         result = conclude(experiment, plan, failures or {})
-        told(experiment, result)
+        reported(experiment, result)
         results.append(result)
     return results
 

@@ -12,7 +12,7 @@ from dr3.paper.atari import atari
 from dr3.paper.experiments.atari import SIZES
 from dr3.paper.experiments.declaration import Answer, Experiment, Row
 from dr3.paper.experiments.evidence import Evidence
-from dr3.paper.presets import ATARI_DATA, Atari
+from dr3.paper.presets import ATARI_DATA, AtariSettings
 from dr3.paper.scores import normalise
 from dr3.paper.tables import table
 from dr3.training.emulation import EmulatedRollouts
@@ -42,7 +42,7 @@ PRINTED: dict[str, object] = {
     "hidden units": 512,
 }
 REWARD_LIMITS = (-1, 1)  # those of the public logs, and of `dr3 data collect dqn`, which clips as they do
-STEPS_PER_UPDATE = Atari().update_period
+STEPS_PER_UPDATE = AtariSettings().update_period
 
 
 def built_agents() -> dict[str, dict[str, object]]:
