@@ -3,19 +3,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dr3.paper import Check, audit
-from dr3.paper.atari_checks import normalised
+from dr3.paper import AuditLine, audit
 from dr3.paper.auditing import as_markdown, summary
-from dr3.paper.reconstruct import iqm_range, possible_pairs, triples, whole_percentages
+from dr3.paper.auditing.games import normalised
+from dr3.paper.auditing.reconstruct import iqm_range, possible_pairs, triples, whole_percentages
 from dr3.stats import iqm
 
 
 @pytest.fixture(scope="module")
-def checks() -> list[Check]:
+def checks() -> list[AuditLine]:
     return audit()
 
 
-def verdicts(checks: list[Check], section: str) -> dict[str, str]:
+def verdicts(checks: list[AuditLine], section: str) -> dict[str, str]:
     return {check.statement: check.verdict for check in checks if check.section.startswith(section)}
 
 
@@ -57,7 +57,7 @@ def test_normalised_scores_by_hand() -> None:
     assert deviations[0] == pytest.approx(100 * 91.0 / (3185.2 - 279.1))
 
 
-def test_the_two_large_rem_tables_do_not_give_the_aggregates(checks: list[Check]) -> None:
+def test_the_two_large_rem_tables_do_not_give_the_aggregates(checks: list[AuditLine]) -> None:
     for section in ("Median over 17 games, final", "Median over 17 games, average", "IQM over 17 games, average"):
         found = verdicts(checks, section)
         for name in ("REM", "REM+DR3"):
@@ -65,7 +65,7 @@ def test_the_two_large_rem_tables_do_not_give_the_aggregates(checks: list[Check]
             assert found[f"{name}, 1%"] != "does not follow"
 
 
-def test_cql_aggregates_agree_with_its_tables_but_for_one(checks: list[Check]) -> None:
+def test_cql_aggregates_agree_with_its_tables_but_for_one(checks: list[AuditLine]) -> None:
     average = verdicts(checks, "IQM over 17 games, average")
     assert all(verdict == "possible" for name, verdict in average.items() if name.startswith("CQL"))
     medians = verdicts(checks, "Median over 17 games, average")
@@ -73,14 +73,14 @@ def test_cql_aggregates_agree_with_its_tables_but_for_one(checks: list[Check]) -
     assert strange == ["CQL+DR3, 10%"]  # 70.8 from the table, 71.5 printed
 
 
-def test_the_final_iqm_table_holds_medians(checks: list[Check]) -> None:
+def test_the_final_iqm_table_holds_medians(checks: list[AuditLine]) -> None:
     table = verdicts(checks, "Tables against each other")
     assert table["the table of final IQM is not the table of final medians"] == "does not follow"
     assert verdicts(checks, "IQM over 17 games, final")["CQL, 5%"] == "does not follow"
     assert verdicts(checks, "Median over 17 games, final")["CQL, 5%"] == "follows"
 
 
-def test_the_other_findings(checks: list[Check]) -> None:
+def test_the_other_findings(checks: list[AuditLine]) -> None:
     assert verdicts(checks, "Points inside")["atari-median: REM+DR3, average, 10%"] == "does not follow"
     claims = verdicts(checks, "Claims in the text")
     assert claims["BRAC+DR3 improves the median score by 13.8"] == "follows"
@@ -94,7 +94,7 @@ def test_the_other_findings(checks: list[Check]) -> None:
     assert settings["gradient steps on 5%"] == "follows"
 
 
-def test_the_page(checks: list[Check]) -> None:
+def test_the_page(checks: list[AuditLine]) -> None:
     page = as_markdown(checks)
     assert summary(checks) in page
     assert page.count("\n## ") == len({check.section for check in checks})

@@ -2,7 +2,7 @@
 
 from dr3.paper.atari import atari
 from dr3.paper.auditing import audit
-from dr3.paper.checks import Check
+from dr3.paper.auditing.line import AuditLine
 from dr3.paper.cog import cog
 from dr3.paper.d4rl import d4rl_brac, d4rl_cql
 from dr3.paper.presets import PRESETS, Setting, settings
@@ -11,7 +11,7 @@ from dr3.paper.tables import Column, PrintedValue, Table, all_tables, table
 
 __all__ = [
     "PRESETS",
-    "Check",
+    "AuditLine",
     "Column",
     "Printed",
     "PrintedValue",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dr3.paper.auditing.runs import probabilities
 from dr3.paper.experiments.beside import ByWorld
 from dr3.paper.experiments.bundle import COSINE, DOT, SRANK
 from dr3.paper.experiments.checks import Compare, Improves, Learned, Provided, declines, ends, gain
@@ -19,7 +20,6 @@ from dr3.paper.experiments.continuous_setups import (
 from dr3.paper.experiments.declaration import Experiment, Row
 from dr3.paper.experiments.evidence import SCORE, Evidence
 from dr3.paper.experiments.pictures import Curves, Probability
-from dr3.paper.run_checks import probabilities
 
 TWO_MILLION = 2 / 3  # of a training of 3M updates
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dr3.paper.checks import Check
-from dr3.paper.reconstruct import possible_pairs, whole_percentages
+from dr3.paper.auditing.line import AuditLine
+from dr3.paper.auditing.reconstruct import possible_pairs, whole_percentages
 from dr3.paper.tables import table
 from dr3.stats import improvement
 
 
-def three_runs() -> Iterator[Check]:
+def three_runs() -> Iterator[AuditLine]:
     for name in ("antmaze", "kitchen"):
         cells = [
             (f"{column}, {row}", value)
@@ -21,7 +21,7 @@ def three_runs() -> Iterator[Check]:
             for column, value in zip(table(name).columns, values, strict=True)
         ]
         strange = [where for where, value in cells if not whole_percentages(value.mean, value.deviation or 0.0)]
-        yield Check(
+        yield AuditLine(
             "Three runs behind mean ± deviation",
             f"{name}: each cell is three whole percentages",
             f"{len(cells)} cells",
@@ -30,7 +30,7 @@ def three_runs() -> Iterator[Check]:
         )
 
 
-def probabilities(rng: np.random.Generator) -> Iterator[Check]:
+def probabilities(rng: np.random.Generator) -> Iterator[AuditLine]:
     for name, published in (("antmaze", (0.83, 0.7, 0.96)), ("kitchen", (0.8, 0.6, 1.0))):
         results = [
             improvement(np.transpose(first), np.transpose(second), rng, replicates=5_000)
@@ -44,7 +44,7 @@ def probabilities(rng: np.random.Generator) -> Iterator[Check]:
             ("", ", lower limit", ", upper limit"), published, spans, strict=True
         ):
             possible = least - 0.01 <= value <= greatest + 0.01
-            yield Check(
+            yield AuditLine(
                 "Probability of improvement, CQL+DR3 over CQL at 2M",
                 f"{name}{what}",
                 f"{value:g}",
@@ -53,7 +53,7 @@ def probabilities(rng: np.random.Generator) -> Iterator[Check]:
             )
         for word in ("significant", "meaningful"):
             passing = sum(getattr(result, word) for result in results)
-            yield Check(
+            yield AuditLine(
                 "Probability of improvement, CQL+DR3 over CQL at 2M",
                 f"{name} is {word}",
                 "yes",

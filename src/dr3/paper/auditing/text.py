@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dr3.paper.checks import HALF_DIGIT, Check
+from dr3.paper.auditing.line import HALF_DIGIT, AuditLine
 from dr3.paper.presets import ATARI_DATA, D4RL, TUNING_GAMES, AtariSettings, CQLWeights
 from dr3.paper.tables import table
 
 
-def claims_in_the_text() -> Iterator[Check]:
+def claims_in_the_text() -> Iterator[AuditLine]:
     section = "Claims in the text"
     for claim, percent, name, base, better, measure in (
         ("CQL+DR3 has 25% better average performance", 25.0, "atari-iqm-average", "CQL", "CQL+DR3", "average"),
@@ -23,7 +23,7 @@ def claims_in_the_text() -> Iterator[Check]:
         by_share = 100.0 * np.mean(after / before - 1.0)
         pooled = 100.0 * (after.sum() / before.sum() - 1.0)
         near = min(abs(by_share - percent), abs(pooled - percent)) <= 1.0
-        yield Check(
+        yield AuditLine(
             section,
             claim,
             f"{percent:g}%",
@@ -33,7 +33,7 @@ def claims_in_the_text() -> Iterator[Check]:
     brac = table("brac")
     before, after = brac.means("BRAC", "final"), brac.means("BRAC+DR3", "final")
     gain = float(np.median(after) - np.median(before))
-    yield Check(
+    yield AuditLine(
         section,
         "BRAC+DR3 improves the median score by 13.8",
         "13.8",
@@ -43,13 +43,13 @@ def claims_in_the_text() -> Iterator[Check]:
     )
 
 
-def stated_twice() -> Iterator[Check]:
+def stated_twice() -> Iterator[AuditLine]:
     section = "Settings that are stated twice"
     per_iteration = AtariSettings().gradient_steps_per_iteration
     for share, claimed in (("1%", 6.5), ("5%", 12.5), ("10%", 12.5)):
         data = ATARI_DATA[share]
         actual = data.gradient_steps / 1e6
-        yield Check(
+        yield AuditLine(
             section,
             f"gradient steps on {share}",
             f"{claimed:g}M",
@@ -57,7 +57,7 @@ def stated_twice() -> Iterator[Check]:
             "follows" if claimed == actual else "does not follow",
         )
     weights = CQLWeights()
-    yield Check(
+    yield AuditLine(
         section,
         "CQL weight in all Atari experiments",
         "0.1",
@@ -65,7 +65,7 @@ def stated_twice() -> Iterator[Check]:
         "follows" if weights.atari_1 == weights.atari_5 == weights.atari_10 == 0.1 else "does not follow",
     )
     first, second = TUNING_GAMES.values()
-    yield Check(
+    yield AuditLine(
         section,
         "the five tuning games",
         " and ".join(TUNING_GAMES),
@@ -74,7 +74,7 @@ def stated_twice() -> Iterator[Check]:
     )
     # Longer than CQL's 1M steps, times the 3x higher learning rate (though the CQL release's critic already has 3e-4).
     longer = [3 * steps / 1e6 for steps in D4RL().antmaze_steps]
-    yield Check(
+    yield AuditLine(
         section,
         "AntMaze trains 9x longer at 2M and at 3M steps",
         "9x (text), 6x and 9x (caption)",

@@ -12,7 +12,7 @@ HALF_DIGIT = 0.05 + 1e-9  # Atari and BRAC numbers are printed with one digit
 
 
 @dataclass(frozen=True)
-class Check:
+class AuditLine:
     """One published statement beside what the details give."""
 
     section: str

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dr3.paper.checks import HALF_DIGIT, Check
-from dr3.paper.reconstruct import Floats, iqm_range
+from dr3.paper.auditing.line import HALF_DIGIT, AuditLine
+from dr3.paper.auditing.reconstruct import Floats, iqm_range
 from dr3.paper.tables import Table, all_tables, table
 from dr3.stats import iqm
 
@@ -39,7 +39,7 @@ def rounding_bounds(share: str, algorithm: str, measure: str) -> tuple[Floats, F
     return np.min(corners, axis=0), np.max(corners, axis=0)
 
 
-def medians() -> Iterator[Check]:
+def medians() -> Iterator[AuditLine]:
     published = table("atari-median")
     for measure, share, algorithm in itertools.product(("final", "average"), SHARES, ALGORITHMS):
         value = published.value(share, algorithm, measure).mean
@@ -47,7 +47,7 @@ def medians() -> Iterator[Check]:
         least, greatest = (float(np.median(side)) for side in rounding_bounds(share, algorithm, measure))
         middle = float(np.median(normalised(share, algorithm, measure)[0]))
         follows = least - HALF_DIGIT <= value <= greatest + HALF_DIGIT
-        yield Check(
+        yield AuditLine(
             f"Median over 17 games, {measure}",
             f"{algorithm}, {share}",
             f"{value:z.1f}",
@@ -56,14 +56,14 @@ def medians() -> Iterator[Check]:
         )
 
 
-def interquartile_means(rng: np.random.Generator) -> Iterator[Check]:
+def interquartile_means(rng: np.random.Generator) -> Iterator[AuditLine]:
     for name, measure in (("atari-iqm-average", "average"), ("atari-iqm-final", "final")):
         for share, algorithm in itertools.product(SHARES, ALGORITHMS):
             value = table(name).value(share, algorithm, measure).mean
             means, deviations = normalised(share, algorithm, measure)
             least, greatest = iqm_range(means, deviations, 5, rng)
             possible = least - HALF_DIGIT <= value <= greatest + HALF_DIGIT
-            yield Check(
+            yield AuditLine(
                 f"IQM over 17 games, {measure}",
                 f"{algorithm}, {share}",
                 f"{value:z.1f}",
@@ -72,11 +72,11 @@ def interquartile_means(rng: np.random.Generator) -> Iterator[Check]:
             )
 
 
-def repeated_tables() -> Iterator[Check]:
+def repeated_tables() -> Iterator[AuditLine]:
     final, medians = table("atari-iqm-final"), table("atari-median")
     cells = [(share, algorithm, "final") for share in SHARES for algorithm in ALGORITHMS]
     equal = sum(final.value(*cell) == medians.value(*cell) for cell in cells)
-    yield Check(
+    yield AuditLine(
         "Tables against each other",
         "the table of final IQM is not the table of final medians",
         "two statistics",
@@ -86,7 +86,7 @@ def repeated_tables() -> Iterator[Check]:
     first, again = table("atari-iqm-average"), table("atari-stop-gradient")
     pairs = [(share, algorithm, "average") for share in SHARES for algorithm in ("REM", "REM+DR3")]
     equal = sum(first.value(*cell) == again.value(*cell) for cell in pairs)
-    yield Check(
+    yield AuditLine(
         "Tables against each other",
         "REM and REM+DR3 in the table of Δ' are those of table 1",
         "the same runs",
@@ -95,7 +95,7 @@ def repeated_tables() -> Iterator[Check]:
     )
 
 
-def points_in_intervals() -> Iterator[Check]:
+def points_in_intervals() -> Iterator[AuditLine]:
     inside = 0
     for found in all_tables().values():
         for row, values in found.cells.items():
@@ -106,7 +106,7 @@ def points_in_intervals() -> Iterator[Check]:
                     inside += 1
                     continue
                 where = f"{found.name}: {column}, {row}"
-                yield Check(
+                yield AuditLine(
                     "Points inside their own intervals", where, value.text(found.digits), "outside", "does not follow"
                 )
-    yield Check("Points inside their own intervals", "all other cells", f"{inside} cells", "inside", "follows")
+    yield AuditLine("Points inside their own intervals", "all other cells", f"{inside} cells", "inside", "follows")

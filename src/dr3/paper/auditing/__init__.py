@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 
-from dr3.paper.atari_checks import interquartile_means, medians, points_in_intervals, repeated_tables
-from dr3.paper.checks import Check
-from dr3.paper.run_checks import probabilities, three_runs
-from dr3.paper.text_checks import claims_in_the_text, stated_twice
+from dr3.paper.auditing.games import interquartile_means, medians, points_in_intervals, repeated_tables
+from dr3.paper.auditing.line import AuditLine
+from dr3.paper.auditing.runs import probabilities, three_runs
+from dr3.paper.auditing.text import claims_in_the_text, stated_twice
 
 
-def audit(seed: int = 0) -> list[Check]:
+def audit(seed: int = 0) -> list[AuditLine]:
     """All checks; `seed` is for the search for possible runs and for the bootstrap.
 
     Args:
@@ -30,7 +30,7 @@ def audit(seed: int = 0) -> list[Check]:
     ]
 
 
-def summary(checks: list[Check]) -> str:
+def summary(checks: list[AuditLine]) -> str:
     """How many of each verdict, in one line."""
     count = Counter(check.verdict for check in checks)
     return (
@@ -40,7 +40,7 @@ def summary(checks: list[Check]) -> str:
     )
 
 
-def as_markdown(checks: list[Check]) -> str:
+def as_markdown(checks: list[AuditLine]) -> str:
     """The audit as a page: one table per section."""
     lines = [
         "# The paper's numbers, recomputed",
