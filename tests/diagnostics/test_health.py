@@ -145,6 +145,22 @@ def test_a_fall_in_returns_that_the_run_knows_is_the_first_sign():
     assert untried.healthy
 
 
+def test_a_fall_after_few_tries_is_one_too():
+    few = judge_member("dqn", LONG, returns(9, 300, 500, 9, *[np.nan] * 4, 9), Thresholds())
+    assert few.verdicts[0].sentence == "Returns have fallen from 400 to 9 (means of two tries)."
+    once = judge_member("dqn", LONG, returns(9, 500, *[np.nan] * 6, 9), Thresholds())
+    assert once.verdicts[0].sentence == "Returns have fallen from 500 to 9 (single tries)."
+    assert judge_member("dqn", LONG, returns(9, *[np.nan] * 7, 500), Thresholds()).healthy
+
+
+def test_what_the_episodes_cannot_tell_is_no_fall():
+    """From 498 to 484, on a plateau from 480 on: more than 30 % of its height, and less than two errors."""
+    of = returns(480, 490, 499, 498, 497, 490, 485, 484, 483)
+    assert not judge_member("dqn", LONG, of, Thresholds()).healthy
+    noisy = {**of, "evaluation/standard_error": np.full(9, 12.5)}
+    assert judge_member("dqn", LONG, noisy, Thresholds()).healthy
+
+
 def test_what_was_measured_of_a_sign_stands_beside_it():
     assert "Of 15 critics with this sign" in only(columns(q__outside=[0, 0, 0, 0, 1])).shown
 
