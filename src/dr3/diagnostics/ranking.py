@@ -106,6 +106,26 @@ def rank(
     Returns:
         The ranking; `chosen` is what to keep, None where nothing could be told from the logged policy.
     """
+    ranking = ranking_of(opened, rule, data, fqe=fqe)
+    for runs in opened:
+        record = ranking.to_json()
+        if ranking.chosen is not None and ranking.chosen.runs.path != runs.path:
+            record |= {"member": None, "step": None}  # the choice is another run's
+        write_json(runs.path / "selection.json", record)
+    return ranking
+
+
+def ranking_of(
+    opened: Sequence[Runs], rule: str = "fqe", data: Transitions | None = None, *, fqe: FQE | None = None
+) -> Ranking:
+    """The ranking, written nowhere.
+
+    Args:
+        opened: The runs; of several, all must fit the one log that they are judged by.
+        rule: One of `RANKINGS`.
+        data: The log; None is what the first run held out, else what it was trained on.
+        fqe: How fitted Q evaluation is done; None is its defaults.
+    """
     if rule not in RANKINGS:
         raise UserError(f"There is no ranking {rule!r}; there are {', '.join(RANKINGS)}.")
     candidates = candidates_of(opened)
@@ -118,13 +138,7 @@ def rank(
             raise UserError("Policies of different discounts have values in different units; rank them apart.")
     table = judged_by(opened[0], data)
     scores = (_by_fqe if rule == "fqe" else _by_critics)(candidates, table, rule, fqe)
-    ranking = _told(candidates, scores, rule, table.name)
-    for runs in opened:
-        record = ranking.to_json()
-        if ranking.chosen is not None and ranking.chosen.runs.path != runs.path:
-            record |= {"member": None, "step": None}  # the choice is another run's
-        write_json(runs.path / "selection.json", record)
-    return ranking
+    return _told(candidates, scores, rule, table.name)
 
 
 def _told(candidates: Sequence[Candidate], scores: Scores, rule: str, source: str) -> Ranking:
