@@ -179,6 +179,19 @@ def test_the_forecast_of_an_unstable_eigenvalue():
     assert updates_until(1.0, 0.1, 10, 100.0) == np.inf
 
 
+def test_a_forecast_that_did_not_come_true_says_so():
+    """μ = 12.8 over 128 rows at η = 0.5: errors grow by 1.1 an update, and have 10 times their size to go."""
+    of = columns(spectrum__last_layer__margin=[0.1, -1, -1, -1, -1])
+    of |= {"spectrum/last_layer/smallest_real_part": np.full(5, -12.8), "step_size": np.full(5, 0.5)}
+    of["td/error_online"] = np.ones(5)
+    said = only(of).sentence
+    assert "Q leaves its bounds within about 24 updates." in said
+    assert said.endswith("At step 10 that was 24, and 30 updates later it has not.")
+    of["q/outside"] = np.array([0.0, 0, 0, 1, 1])
+    note = judge_member("dqn", STEPS, of, Thresholds()).notes[0].sentence
+    assert note.endswith("within about 24 updates.")
+
+
 def test_a_sign_that_has_passed_is_no_verdict():
     found = judge_member("dqn", STEPS, columns(q__outside=[0, 0, 1, 0, 0]), Thresholds())
     assert found.verdicts == []

@@ -199,27 +199,42 @@ def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) 
     if which == "last_layer":
         means = "with features that stayed as they are, no step size would make TD-learning stable"
 
+    holds = margin < -limit.margin
+
     def sentence(t: int) -> str:
         return (
             f"An eigenvalue of K = (J - γJ')Jᵀ over {words} lies in the unstable half-plane (margin {margin[t]:.1e}; "
-            f"SEEM is positive): {means}.{_forecast(of, which, t)}"
+            f"SEEM is positive): {means}.{_in_words(steps, of, which, holds, limit, t)}"
         )
 
     def evidence(t: int) -> dict[str, Any]:
-        return {"margin": margin[t], "of": which}
+        return {"margin": margin[t], "of": which, "forecast": _forecast(of, which, t)}
 
-    return Sign("unstable spectrum", margin < -limit.margin, sentence, evidence)
+    return Sign("unstable spectrum", holds, sentence, evidence)
 
 
-def _forecast(of: Columns, which: str, t: int) -> str:
-    """When Q leaves its bounds by these eigenvalues, where the step size is known."""
+def _forecast(of: Columns, which: str, t: int) -> float:
+    """After how many updates Q leaves its bounds by these eigenvalues; infinite where the step size is not known."""
     if "step_size" not in of:
-        return ""
+        return float("inf")
     room = (of["q/largest_return"][t] - of["q/lowest_return"][t]) / max(np.sqrt(of["td/error_online"][t]), 1e-12)
-    updates = updates_until(of[f"spectrum/{which}/smallest_real_part"][t], of["step_size"][t], SPECTRUM_ROWS, room)
+    return updates_until(of[f"spectrum/{which}/smallest_real_part"][t], of["step_size"][t], SPECTRUM_ROWS, room)
+
+
+def _in_words(
+    steps: NDArray[np.int64], of: Columns, which: str, holds: NDArray[np.bool_], limit: Thresholds, t: int
+) -> str:
+    """The forecast, and beside it what came of the first one."""
+    updates = _forecast(of, which, t)
     if not np.isfinite(updates):
         return ""
-    return f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
+    told = f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
+    absent = np.flatnonzero(~holds[: t + 1])
+    start = int(absent[-1]) + 1 if len(absent) else 0
+    first, since = _forecast(of, which, start), int(steps[t] - steps[start])
+    if since > first and of["q/outside"][t] <= limit.outside:
+        told += f" At step {steps[start]:,} that was {first:,.0f}, and {since:,} updates later it has not."
+    return told
 
 
 def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
