@@ -145,6 +145,22 @@ def test_a_fall_in_returns_that_the_run_knows_is_the_first_sign():
     assert untried.healthy
 
 
+def test_a_fall_after_few_tries_is_one_too():
+    few = judge_member("dqn", LONG, returns(9, 300, 500, 9, *[np.nan] * 4, 9), Thresholds())
+    assert few.verdicts[0].sentence == "Returns have fallen from 400 to 9 (means of two tries)."
+    once = judge_member("dqn", LONG, returns(9, 500, *[np.nan] * 6, 9), Thresholds())
+    assert once.verdicts[0].sentence == "Returns have fallen from 500 to 9 (single tries)."
+    assert judge_member("dqn", LONG, returns(9, *[np.nan] * 7, 500), Thresholds()).healthy
+
+
+def test_what_the_episodes_cannot_tell_is_no_fall():
+    """From 498 to 484, on a plateau from 480 on: more than 30 % of its height, and less than two errors."""
+    of = returns(480, 490, 499, 498, 497, 490, 485, 484, 483)
+    assert not judge_member("dqn", LONG, of, Thresholds()).healthy
+    noisy = {**of, "evaluation/standard_error": np.full(9, 12.5)}
+    assert judge_member("dqn", LONG, noisy, Thresholds()).healthy
+
+
 def test_what_was_measured_of_a_sign_stands_beside_it():
     assert "Of 15 critics with this sign" in only(columns(q__outside=[0, 0, 0, 0, 1])).shown
 
@@ -161,6 +177,19 @@ def test_the_forecast_of_an_unstable_eigenvalue():
     # Errors grow by 1 + 2 · 0.1 · 5 / 10 = 1.1 an update: e² times in 2 / ln 1.1.
     assert updates_until(-5.0, 0.1, 10, np.exp(2.0)) == pytest.approx(2 / np.log(1.1))
     assert updates_until(1.0, 0.1, 10, 100.0) == np.inf
+
+
+def test_a_forecast_that_did_not_come_true_says_so():
+    """μ = 12.8 over 128 rows at η = 0.5: errors grow by 1.1 an update, and have 10 times their size to go."""
+    of = columns(spectrum__last_layer__margin=[0.1, -1, -1, -1, -1])
+    of |= {"spectrum/last_layer/smallest_real_part": np.full(5, -12.8), "step_size": np.full(5, 0.5)}
+    of["td/error_online"] = np.ones(5)
+    said = only(of).sentence
+    assert "Q leaves its bounds within about 24 updates." in said
+    assert said.endswith("At step 10 that was 24, and 30 updates later it has not.")
+    of["q/outside"] = np.array([0.0, 0, 0, 1, 1])
+    note = judge_member("dqn", STEPS, of, Thresholds()).notes[0].sentence
+    assert note.endswith("within about 24 updates.")
 
 
 def test_a_sign_that_has_passed_is_no_verdict():

@@ -58,6 +58,18 @@ def test_nothing_is_chosen_where_none_can_be_told_from_the_logged_policy():
     assert "None can be told from the logged policy" in ranking.sentence
 
 
+def test_what_is_kept_beats_the_logged_policy_itself():
+    """The first has too wide an interval to be told from the best, and none to be told from the logged policy."""
+    noise = np.random.default_rng(0).standard_normal((200, 3)) * [4.0, 0.1, 0.1]
+    found, logged = np.array([3.0, 5.0, 4.99]), 2.0
+    ones: Any = candidates(10, 20, 30)
+    ranking = _told(ones, Scores(found, found + noise, found + noise - logged, {}, None, 100), "fqe", "log")
+    assert [one.step for one in ranking.tied] == [20, 30, 10]
+    assert ranking.chosen is not None
+    assert ranking.chosen.step == 20
+    assert "the earliest that can be told from the logged policy, run@20" in ranking.sentence
+
+
 def test_what_has_no_score_is_last():
     ranking = told([np.nan, 5.0, 2.0], 0.1)
     assert [one.step for one in ranking.order] == [20, 30, 10]

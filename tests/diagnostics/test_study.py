@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dr3.data import load
-from dr3.diagnostics.study import RuleTrial, comparable, outcomes, ranges, trials
+from dr3.diagnostics.study import Kept, Outcomes, RuleTrial, comparable, outcomes, ranges, recalls, trials
 from dr3.errors import UserError
 from dr3.files import write_json
 
@@ -53,6 +53,24 @@ def test_returns_are_counted_from_the_worst_that_was_seen_in_each_world():
         [trial([-10, -4], [0] * 2, [0] * 2), trial([-7, -2], [0] * 2, [0] * 2), trial([5], [0], [0], task="b")]
     )
     assert found == {"world": (-10, 8), "b": (5, 0)}
+
+
+def test_recall_by_hand():
+    """Means of three: 10, 8, 5.3. It fell at the fourth checkpoint, where the sign had shown; the others say less."""
+    told = trial([10, 10, 10, 4, 2], [0] * 5, [0, 0, 1, 0, 0])
+    late = trial([10, 10, 10, 4, 2], [0] * 5, [0, 0, 0, 0, 1])
+    stayed = trial([10, 10, 10, 10, 9.5], [0] * 5, [1, 1, 1, 1, 1])
+    poor = trial([0, 0, 0], [0] * 3, [1, 1, 1])
+    assert recalls([told, late, stayed, poor])["s"] == Outcomes(1, 2)
+
+
+def test_what_was_kept_rightly():
+    nothing = float("nan")
+    assert Kept("run", "fqe", True, 5.0, 6.0, 4.0).rightly
+    assert not Kept("run", "fqe", True, 3.0, 6.0, 4.0).rightly
+    assert Kept("run", "fqe", False, nothing, 4.0, 4.0).rightly
+    assert not Kept("run", "fqe", False, nothing, 6.0, 4.0).rightly
+    assert Kept("run", "td-error", True, 5.0, 6.0, nothing).rightly is None
 
 
 def test_outcomes_by_hand():

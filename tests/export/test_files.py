@@ -15,6 +15,7 @@ from dr3.cli import invoke
 from dr3.errors import UserError
 from dr3.export import export_policy, verify
 from dr3.export.graph import Constant, Graph, Value
+from dr3.export.judgement import estimates_of
 from dr3.files import sha256_of, write_json
 from dr3.runs import Runs
 
@@ -51,7 +52,11 @@ def test_the_contract_says_where_it_came_from(policy, small_run):
     assert record["probe"]["sha256"] == sha256_of(policy.with_suffix(".probe.npz"))
     assert record["data"]["rows"] == 64
     assert record["rewards"] == {"scale": 1.0, "shift": 0.0}
-    assert record["selection"] is None
+    assert (record["selection"], record["estimates"]) == (None, None)
+    member = Runs(small_run).health().members[0]  # of all parameters, too: that is a note
+    assert record["doctor"]["verdicts"] == [str(verdict) for verdict in member.verdicts]
+    assert record["doctor"]["rows"] == 64
+    assert "the spectrum over all parameters" in record["doctor"]["not_looked_at"]
     stored = onnx.load(policy)
     assert {one.key: one.value for one in stored.metadata_props}["dr3.step"] == "40"
     assert [one.name for one in stored.graph.initializer if "." in one.name] == [
@@ -70,6 +75,18 @@ def test_what_was_selected_is_exported_and_its_estimate_is_in_the_contract(copie
     assert (record["member"], record["step"], record["algorithm"]) == (2, 20, "dqn+dr3:0.1")
     assert record["selection"]["estimate"] == [1.0, 2.0]
     assert export_policy(Runs(copied_run), tmp_path / "other.onnx", member=1).record["selection"] is None
+
+
+def test_an_estimate_with_its_interval_is_in_the_contract(copied_run):
+    one = {"policy": "elsewhere/run@20:2", "member": 2, "step": 20, "score": [1.0, 0.5, 1.5], "why": None}
+    other = {"policy": f"{copied_run}@40:1", "member": 1, "step": 40, "score": None, "why": "it has not converged"}
+    record = {"run": "elsewhere/run", "member": 2, "step": 20, "rule": "fqe", "logged": [0.7, 0.6, 0.8]}
+    write_json(copied_run / "selection.json", {**record, "ranking": [one, other]})
+    chosen = estimates_of(Runs(copied_run), 2, 20)
+    assert chosen is not None
+    assert (chosen["rule"], chosen["score"], chosen["logged"]) == ("fqe", [1.0, 0.5, 1.5], [0.7, 0.6, 0.8])
+    assert (estimates_of(Runs(copied_run), 1, 40) or {})["why"] == "it has not converged"
+    assert estimates_of(Runs(copied_run), 0, 40) is None
 
 
 def test_the_replay_loads_no_jax(policy):

@@ -59,18 +59,27 @@ def test_numbers_by_hand(by_hand):
     # The untrained policy at step 0 is in no average.
     assert (dr3.final.mean, dr3.average.mean) == (5, (3 + 6) / 2)
     assert dr3.final.gain.estimate == 3
-    assert (dr3.final.gain.lower, dr3.final.gain.upper) == (3, 3)  # both seeds gain 3: pairs leave no spread
+    # Both seeds gain 3: limits of (3, 3), and a probability of 1 (1, 1), would pass for certainty.
+    assert not dr3.final.gain.has_limits
     assert dr3.average.gain.estimate == 2.5
-    assert dr3.final.improvement.estimate == 1
+    assert (dr3.final.interval, dr3.final.improvement) == (None, None)
     # The member that diverged keeps its last return.
     assert (norm.final.mean, norm.diverged, none.diverged) == (2, 1, 0)
-    assert (norm.final.gain.lower, norm.final.gain.upper) == (-3, 3)
+    assert norm.final.gain.estimate == 0
 
 
 def test_instruments_are_medians_at_the_end(by_hand):
     dr3 = compare(by_hand, replicates=10)[1]
     assert dr3.measured["dot product"] == np.median(by_hand.metrics["features/dot_product"][2:4, -1])
     assert set(dr3.measured) == {"dot product", "cosine", "srank", "mean Q"}
+
+
+def test_three_seeds_have_limits_paired_by_seed():
+    values, first = np.array([[5.0], [7.0], [9.0]]), np.array([[2.0], [4.0], [6.0]])
+    found: Any = score(values, first, paired=True, replicates=200)
+    assert (found.gain.lower, found.gain.upper) == pytest.approx((3, 3))  # each seed gains 3: pairs leave no spread
+    assert found.interval.has_limits
+    assert found.improvement.estimate == pytest.approx(8 / 9)  # of nine pairs all but 5 over 6
 
 
 def test_a_single_seed_has_a_gain_without_limits_and_no_probability():

@@ -69,8 +69,18 @@ def test_what_was_selected_is_the_default(copied_run, seen):
     write_json(copied_run / "selection.json", {"rule": "td-error", "members": each})  # a step for every member
     assert [selected(copied_run, member) for member in (None, 1, 2)] == [None, None, (2, 20)]
     assert [runs.place(member) for member in (None, 1, 2)] == [(0, 40), (1, 40), (2, 20)]
+    write_json(copied_run / "selection.json", {"rule": "healthy", "member": None, "step": None, "members": each[::-1]})
+    assert [runs.place(member) for member in (None, 0, 1, 2)] == [(0, 20), (0, 20), (1, 40), (2, 40)]
     write_json(copied_run / "selection.json", {"rule": "td-error", "members": each[2:]})
     assert selected(copied_run) == (0, 20)
+    nothing = {"rule": "fqe", "member": None, "step": None, "ranking": [], "run": None}
+    write_json(copied_run / "selection.json", nothing)
+    with pytest.raises(UserError, match="dr3 select chose nothing by the rule fqe; name a member or a step"):
+        runs.policy(seen)
+    assert runs.place(member=1) == (1, 40)
+    write_json(copied_run / "selection.json", {**nothing, "run": "runs/other"})
+    with pytest.raises(UserError, match="What dr3 select kept is of runs/other, and nothing of"):
+        runs.place()
     write_json(copied_run / "selection.json", {"member": "first", "step": 20})
     with pytest.raises(UserError, match="member and step must be whole numbers; select again"):
         runs.policy(seen)

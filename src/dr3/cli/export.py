@@ -55,6 +55,9 @@ class Export:
     data: str | None = None
     """What the run was trained on, where it is not where it was."""
 
+    doctor: bool = True
+    """Look at the critic, as dr3 diagnose does, and write the verdicts into the contract."""
+
     json: bool = False
     """Print the contract as JSON, and nothing else."""
 
@@ -76,6 +79,7 @@ def main(arguments: list[str]) -> int:
         sample=options.sample,
         mask=options.mask,
         data=None if options.data is None else load(options.data, discount=runs.config.data.discount),
+        doctor=options.doctor,
     )
     if options.json:
         print_json(written.record)
@@ -86,6 +90,8 @@ def main(arguments: list[str]) -> int:
         for one in record[kind]:
             print(f"  {kind[:-1]:<6}  {one['name']:<13}  {one['dtype']:<7}  {_shape(one['shape']):<14}  {one['is']}")
     print(f"{written.contract}: the contract")
+    for sentence in (record["doctor"] or {}).get("verdicts", []):
+        print(f"  the doctor: {sentence}")
     print(f"{written.probe}: {record['probe']['rows']:,} logged rows, and what the run's own policy made of them")
     if options.to == "onnx":
         print(f"dr3 verify {written.policy} replays them without JAX")

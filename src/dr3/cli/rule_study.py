@@ -11,7 +11,7 @@ from dr3.errors import UserError
 if TYPE_CHECKING:
     from dr3.data import Transitions
     from dr3.diagnostics import Measurements
-    from dr3.diagnostics.study import Outcomes, RuleTrial
+    from dr3.diagnostics.study import Kept, Outcomes, RuleTrial
     from dr3.runs import Runs
     from dr3.stats import Interval
 
@@ -22,7 +22,10 @@ RULES = ("last", "td-error", "fqe", "coadaptation", "healthy", "q", "srank")
 
 def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     """Print how every rule and every sign did, and give everything that was measured."""
-    from dr3.diagnostics.study import comparable, outcomes, to_json
+    from dataclasses import asdict
+
+    from dr3.diagnostics.study import comparable, outcomes, recalls, to_json
+    from dr3.files import for_json
 
     found, left_out = comparable(trials_of(opened, options))
     if not options.json:
@@ -30,15 +33,19 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
             print(sentence)
     if not found:
         raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
-    rows, verdicts = rules_over(found), outcomes(found)
+    rows, verdicts, recalled = rules_over(found), outcomes(found), recalls(found)
+    kept = kept_by_rankings(opened, options)
     if not options.json:
         _print_rules(rows, found, options)
-        _print_verdicts(verdicts)
+        _print_verdicts(verdicts, recalled)
+        _print_kept(kept)
     return {
         "held_out": options.held_out,
         "left_out": left_out,
         "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
         "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
+        "recall": {name: {"shown": of.dropped, "fell": of.counted} for name, of in recalled.items()},
+        "kept": [for_json({**asdict(one), "rightly": one.rightly}) for one in kept],
         "trials": [to_json(trial) for trial in found],
     }
 
@@ -64,6 +71,19 @@ def trials_of(opened: Sequence[Runs], options: Select) -> list[RuleTrial]:
         )
         print(f"{number} of {len(opened)} runs", file=sys.stderr, flush=True)
     return everyone
+
+
+def kept_by_rankings(opened: Sequence[Runs], options: Select) -> list[Kept]:
+    """What each ranking kept of each run, beside what its policies were worth."""
+    from dr3.diagnostics import RANKINGS
+    from dr3.diagnostics.study import keeping
+
+    rules = [rule for rule in RANKINGS if not options.rules or rule in options.rules]
+    return [
+        keeping(runs, rule, table_for(runs, options.held_out) or table_for(runs, options.data))
+        for rule in rules
+        for runs in opened
+    ]
 
 
 def _recalled(runs: Runs, data: Transitions | None, *, steps: Sequence[int], gradients: bool) -> Measurements:
@@ -135,14 +155,42 @@ def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Sele
     Console().print(table)
 
 
-def _print_verdicts(rows: dict[str, Outcomes]) -> None:
+def _print_kept(kept: Sequence[Kept]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    if not kept:
+        return
+    table = Table(
+        title="What dr3 select keeps of a run, its members and checkpoints ranked together",
+        caption="By true discounted values, against that of the logged policy.",
+    )
+    for column in ("rule", "kept one", "better than the logged", "kept none", "none was better", "told the best"):
+        table.add_column(column, justify="left" if column == "rule" else "right")
+    for rule in dict.fromkeys(one.rule for one in kept):
+        of = [one for one in kept if one.rule == rule]
+        some, none = ([one for one in of if (one.kept == one.kept) is is_one] for is_one in (True, False))
+        right = [_share([one.rightly for one in part]) for part in (some, none)]
+        table.add_row(rule, str(len(some)), right[0], str(len(none)), right[1], str(sum(one.told for one in some)))
+    Console().print(table)
+
+
+def _share(rightly: Sequence[bool | None]) -> str:
+    """How many of those of which it is known."""
+    known = [one for one in rightly if one is not None]
+    return f"{sum(known)} of {len(known)}" if known else "–"
+
+
+def _print_verdicts(rows: dict[str, Outcomes], recalled: dict[str, Outcomes]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title="Was a sign followed by a drop in true return?")
-    for column in ("first checkpoint with", "followed by a drop", "of"):
+    for column in ("first checkpoint with", "followed by a drop", "of", "members that fell", "shown by then"):
         table.add_column(column, justify="left" if column == "first checkpoint with" else "right")
     for name, row in rows.items():
         share = f" ({row.share:.0%})" if row.counted else ""
-        table.add_row(name, f"{row.dropped}{share}", str(row.counted))
+        fell = recalled.get(name)
+        of_fallen = ["", ""] if fell is None else [str(fell.counted), str(fell.dropped)]
+        table.add_row(name, f"{row.dropped}{share}", str(row.counted), *of_fallen)
     Console().print(table)

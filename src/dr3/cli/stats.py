@@ -163,7 +163,8 @@ def _print(console: Console, measure: Measure, raw: Collection[str]) -> None:
             )
         console.print(grid)
     if not all(value.has_limits for values in measure.intervals.values() for value in values.values()):
-        console.print("–: no interval and no verdict, because a task has a single run.", highlight=False)
+        why = "because a task has a single run, or the only task fewer than three"
+        console.print(f"–: no interval and no verdict, {why}.", highlight=False)
     for task in measure.left_out:
         console.print(f"Left out: {task}, because not every algorithm has it.", highlight=False)
     for hole in used.holes:

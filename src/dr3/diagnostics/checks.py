@@ -16,7 +16,7 @@ from dr3.instruments.stability import updates_until
 
 Columns = dict[str, NDArray[np.float64]]
 SPECTRUM_ROWS = 128  # of the eigenvalue problem, whose cost is their number cubed
-RETURNS = "evaluation/return"
+RETURNS, RETURN_ERROR = "evaluation/return", "evaluation/standard_error"
 # What was shown to foretell a fall in returns, or is one; all else is a note (docs/diagnose.md has the numbers).
 VERDICTS = ("fall in returns", "divergence")
 ABOUT_BOOTSTRAPPING = ("co-adaptation", "growing dot products", "unstable spectrum")
@@ -49,8 +49,8 @@ class Thresholds:
     of all parameters; the last layer's alone is only noted.)"""
 
     fall: float = 0.7
-    """Fall in returns: the mean of the last three is below this share of the best such mean before, both counted from
-    the lowest return of the run."""
+    """Fall in returns: the mean of the last tries (three, or half of fewer than six) is below this share of the best
+    such mean before, both counted from the lowest return of the run, and by more than two standard errors."""
 
     error_growth: float = 10.0
     """Generalisation: how many times the held-out TD error has grown since its smallest value."""
@@ -74,20 +74,25 @@ class Sign:
 def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
     """A policy that earned more before: the run's own tries of it, where it was tried. Nothing says more."""
     returns = of[RETURNS]
-    tried = np.isfinite(returns) & (steps > 0)
-    level = np.full(len(returns), np.nan)
-    for t in np.flatnonzero(tried):
-        level[t] = returns[: t + 1][tried[: t + 1]][-3:].mean()
-    best = np.fmax.accumulate(level)
+    # Of each try's episodes; a single one, or an exact value, says nothing of its own error.
+    errors = np.nan_to_num(of.get(RETURN_ERROR, np.zeros(len(returns))))
+    tried = np.flatnonzero(np.isfinite(returns) & (steps > 0))
     low = np.nanmin(returns) if np.isfinite(returns).any() else 0.0
-    counted = np.flatnonzero(tried)
-    enough = np.zeros(len(returns), np.bool_)
-    enough[counted[5:]] = True  # two means of three that share nothing
-    with np.errstate(invalid="ignore"):
-        holds = enough & (level - low < limit.fall * (best - low))
+    holds, counts = np.zeros(len(returns), np.bool_), np.zeros(len(returns), np.int64)
+    best, level = np.full(len(returns), np.nan), np.full(len(returns), np.nan)
+    for place, t in enumerate(tried[1:], start=2):
+        count = min(3, place // 2)  # so that the last and the best before may share nothing
+        windows = np.lib.stride_tricks.sliding_window_view(tried[:place], count)
+        means = returns[windows].mean(axis=1)
+        spread = np.sqrt((errors[windows] ** 2).sum(axis=1)) / count
+        top = int(np.argmax(means))
+        counts[t], best[t], level[t] = count, means[top], means[-1]
+        holds[t] = means[-1] - low < limit.fall * (means[top] - low)
+        holds[t] &= means[top] - means[-1] > 2 * np.hypot(spread[top], spread[-1])
 
     def sentence(t: int) -> str:
-        return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} (means of three tries)."
+        tries = {1: "single tries", 2: "means of two tries", 3: "means of three tries"}[int(counts[t])]
+        return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} ({tries})."
 
     return Sign("fall in returns", holds, sentence, lambda t: {"was": best[t], "is": level[t]})
 
@@ -194,27 +199,42 @@ def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) 
     if which == "last_layer":
         means = "with features that stayed as they are, no step size would make TD-learning stable"
 
+    holds = margin < -limit.margin
+
     def sentence(t: int) -> str:
         return (
             f"An eigenvalue of K = (J - γJ')Jᵀ over {words} lies in the unstable half-plane (margin {margin[t]:.1e}; "
-            f"SEEM is positive): {means}.{_forecast(of, which, t)}"
+            f"SEEM is positive): {means}.{_in_words(steps, of, which, holds, limit, t)}"
         )
 
     def evidence(t: int) -> dict[str, Any]:
-        return {"margin": margin[t], "of": which}
+        return {"margin": margin[t], "of": which, "forecast": _forecast(of, which, t)}
 
-    return Sign("unstable spectrum", margin < -limit.margin, sentence, evidence)
+    return Sign("unstable spectrum", holds, sentence, evidence)
 
 
-def _forecast(of: Columns, which: str, t: int) -> str:
-    """When Q leaves its bounds by these eigenvalues, where the step size is known."""
+def _forecast(of: Columns, which: str, t: int) -> float:
+    """After how many updates Q leaves its bounds by these eigenvalues; infinite where the step size is not known."""
     if "step_size" not in of:
-        return ""
+        return float("inf")
     room = (of["q/largest_return"][t] - of["q/lowest_return"][t]) / max(np.sqrt(of["td/error_online"][t]), 1e-12)
-    updates = updates_until(of[f"spectrum/{which}/smallest_real_part"][t], of["step_size"][t], SPECTRUM_ROWS, room)
+    return updates_until(of[f"spectrum/{which}/smallest_real_part"][t], of["step_size"][t], SPECTRUM_ROWS, room)
+
+
+def _in_words(
+    steps: NDArray[np.int64], of: Columns, which: str, holds: NDArray[np.bool_], limit: Thresholds, t: int
+) -> str:
+    """The forecast, and beside it what came of the first one."""
+    updates = _forecast(of, which, t)
     if not np.isfinite(updates):
         return ""
-    return f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
+    told = f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
+    absent = np.flatnonzero(~holds[: t + 1])
+    start = int(absent[-1]) + 1 if len(absent) else 0
+    first, since = _forecast(of, which, start), int(steps[t] - steps[start])
+    if since > first and of["q/outside"][t] <= limit.outside:
+        told += f" At step {steps[start]:,} that was {first:,.0f}, and {since:,} updates later it has not."
+    return told
 
 
 def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import (
     ABOUT_BOOTSTRAPPING,
+    RETURN_ERROR,
     RETURNS,
     Columns,
     Thresholds,
@@ -28,6 +29,8 @@ from dr3.notation import spell
 from dr3.regularizers import DR3, Regularizer
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
+
+HEALTHY = "Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,7 @@ class MemberHealth:
         return not self.verdicts
 
     def __str__(self) -> str:
-        lines = [str(verdict) for verdict in self.verdicts] or [
-            "Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
-        ]
+        lines = [str(verdict) for verdict in self.verdicts] or [HEALTHY]
         advice = {verdict.advice: None for verdict in self.verdicts}  # each once, in order
         notes = [f"Note, no sign of ill health by itself: {note}" for note in self.notes]
         return "\n".join(f"  {line}" for line in (*lines, *advice, *notes))
@@ -154,10 +155,17 @@ def _with_returns(runs: Runs, measured: Measurements) -> Measurements:
     if RETURN in runs.evaluations:
         place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
         tried = runs.evaluations[RETURN]
+        errors = np.array([[_standard_error(episodes) for episodes in member] for member in runs.returns])
         unknown = np.full(len(runs), np.nan)
-        columns = [tried[:, place[int(s)]] if int(s) in place else unknown for s in measured.steps]
-        known[RETURNS] = np.stack(columns, axis=1)
+        for name, known_of in ((RETURNS, tried), (RETURN_ERROR, errors)):
+            columns = [known_of[:, place[int(s)]] if int(s) in place else unknown for s in measured.steps]
+            known[name] = np.stack(columns, axis=1)
     return replace(measured, columns=measured.columns | known)
+
+
+def _standard_error(episodes: Sequence[float]) -> float:
+    """Of their mean; NaN where one episode, or an exact value, says nothing of it."""
+    return float(np.std(episodes, ddof=1) / np.sqrt(len(episodes))) if len(episodes) > 1 else float("nan")
 
 
 def bootstraps(method: Any) -> bool:
@@ -182,7 +190,8 @@ def judge(measured: Measurements, members: Sequence[Judged], thresholds: Thresho
         member = judge_member(label, measured.steps, measured.of(number), thresholds, regularizer, one.bootstraps)
         if frozen is not None:
             # What was saved from then on are the weights whose loss was not finite.
-            advice = _advice("divergence", measured.steps, member.unhealthy | (measured.steps >= frozen), regularizer)
+            ill = member.unhealthy | (measured.steps >= frozen)
+            advice = _advice("divergence", measured.steps, ill, regularizer, one.bootstraps)
             sentence = "The loss or the weights were no longer finite, and training stopped: divergence."
             member.verdicts.insert(0, Verdict("not finite", frozen, sentence, {"step": frozen}, advice))
         judged.append(member)

@@ -1,7 +1,7 @@
 """Members and checkpoints of one or several runs in one ranking, with intervals; and what can be told from it.
 
 Where the best cannot be told from others, they are named and the earliest is kept: what came later was not shown to be
-better. Where the best cannot be told from the policy that logged, nothing is chosen.
+better. What is kept can be told from the policy that logged; where nothing can, nothing is chosen.
 """
 
 from __future__ import annotations
@@ -106,6 +106,26 @@ def rank(
     Returns:
         The ranking; `chosen` is what to keep, None where nothing could be told from the logged policy.
     """
+    ranking = ranking_of(opened, rule, data, fqe=fqe)
+    for runs in opened:
+        record = ranking.to_json()
+        if ranking.chosen is not None and ranking.chosen.runs.path != runs.path:
+            record |= {"member": None, "step": None}  # the choice is another run's
+        write_json(runs.path / "selection.json", record)
+    return ranking
+
+
+def ranking_of(
+    opened: Sequence[Runs], rule: str = "fqe", data: Transitions | None = None, *, fqe: FQE | None = None
+) -> Ranking:
+    """The ranking, written nowhere.
+
+    Args:
+        opened: The runs; of several, all must fit the one log that they are judged by.
+        rule: One of `RANKINGS`.
+        data: The log; None is what the first run held out, else what it was trained on.
+        fqe: How fitted Q evaluation is done; None is its defaults.
+    """
     if rule not in RANKINGS:
         raise UserError(f"There is no ranking {rule!r}; there are {', '.join(RANKINGS)}.")
     candidates = candidates_of(opened)
@@ -118,13 +138,7 @@ def rank(
             raise UserError("Policies of different discounts have values in different units; rank them apart.")
     table = judged_by(opened[0], data)
     scores = (_by_fqe if rule == "fqe" else _by_critics)(candidates, table, rule, fqe)
-    ranking = _told(candidates, scores, rule, table.name)
-    for runs in opened:
-        record = ranking.to_json()
-        if ranking.chosen is not None and ranking.chosen.runs.path != runs.path:
-            record |= {"member": None, "step": None}  # the choice is another run's
-        write_json(runs.path / "selection.json", record)
-    return ranking
+    return _told(candidates, scores, rule, table.name)
 
 
 def _told(candidates: Sequence[Candidate], scores: Scores, rule: str, source: str) -> Ranking:
@@ -141,17 +155,26 @@ def _told(candidates: Sequence[Candidate], scores: Scores, rule: str, source: st
         return Ranking(rule, source, ranked, {}, reasons, [], None, True, "None has a score.", scores.logged)
     best = order[0]
     tied = [k for k in order if np.isfinite(found[k]) and not _more(scores, scores.bootstrapped, best, k)]
-    kept = min(tied, key=lambda k: (candidates[k].step, -found[k]))
-    sentence, chosen = f"Keep {candidates[kept].name}: it can be told from all others.", candidates[kept]
-    if len(tied) > 1:
-        sentence = f"These {len(tied)} cannot be told apart; keep the earliest, {candidates[kept].name}."
-    if scores.gains is not None:
-        gain = bootstrap_interval(float(scores.gains.mean(axis=0)[best]), scores.gains[:, best], scores.episodes)
-        if not gain.lower > 0:
-            chosen, sentence = None, "None can be told from the logged policy; nothing is chosen."
+    # An interval that is wide enough reaches the best from anywhere: what is kept must beat the logged policy itself.
+    able = [k for k in tied if _beats_logged(scores, k)]
+    chosen, sentence = None, "None can be told from the logged policy; nothing is chosen."
+    if able:
+        chosen = candidates[min(able, key=lambda k: (candidates[k].step, -found[k]))]
+        sentence = f"Keep {chosen.name}: it can be told from all others."
+        if len(tied) > 1:
+            which = "the earliest" if len(able) == len(tied) else "the earliest that can be told from the logged policy"
+            sentence = f"These {len(tied)} cannot be told apart; keep {which}, {chosen.name}."
     names = [candidates[k] for k in tied]
     abstained = chosen is None or len(tied) > 1
     return Ranking(rule, source, ranked, intervals, reasons, names, chosen, abstained, sentence, scores.logged)
+
+
+def _beats_logged(scores: Scores, number: int) -> bool:
+    """Whether one is worth more than the logged policy, where that has a value by the same rule."""
+    if scores.gains is None:
+        return True
+    gains = scores.gains[:, number]
+    return bootstrap_interval(float(gains.mean()), gains, scores.episodes).lower > 0
 
 
 def _more(scores: Scores, bootstrapped: Floats, first: int, second: int) -> bool:

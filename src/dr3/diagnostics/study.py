@@ -14,11 +14,12 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, signs, unhealthy_at
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_errors, measure
+from dr3.diagnostics.ranking import ranking_of
 from dr3.diagnostics.selection import choose, fqe_of_runs, frozen, scores_of, steps_for
 from dr3.errors import UserError
 from dr3.files import for_json
 from dr3.runs import Runs
-from dr3.runs.outcomes import RETURN
+from dr3.runs.outcomes import DISCOUNTED_VALUE, RETURN
 
 Floats = NDArray[np.float64]
 LOOK_BACK = 3  # checkpoints whose mean is what a policy was worth when a sign showed
@@ -162,6 +163,75 @@ def outcomes(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
         counted = [one for one in fell if one is not None]
         table[name] = Outcomes(sum(counted), len(counted))
     return table
+
+
+def recalls(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
+    """Of the members that fell, how many had shown a sign by then: any verdict's, or each by name.
+
+    A member fell where the mean of `LOOK_BACK` checkpoints first was below `DROP` of the best such mean before.
+    """
+    seen = ranges(of)
+    fallen = [(trial, at) for trial in of if (at := _fell_at(trial, seen[trial.task])) is not None]
+    shown = {"any sign": lambda trial: trial.unhealthy}
+    shown |= {name: lambda trial, name=name: trial.shown[name] for name in of[0].shown}
+    return {
+        name: Outcomes(sum(bool(holds(trial)[: at + 1].any()) for trial, at in fallen), len(fallen))
+        for name, holds in shown.items()
+    }
+
+
+def _fell_at(trial: RuleTrial, seen: Range) -> int | None:
+    """The number of the checkpoint; None where it never fell, or had nothing to lose."""
+    if len(trial.returns) < LOOK_BACK:
+        return None
+    means = np.lib.stride_tricks.sliding_window_view(trial.returns - seen.low, LOOK_BACK).mean(axis=1)
+    best = np.maximum.accumulate(means)
+    fell = np.flatnonzero((means < DROP * best) & (best > LEARNED * seen.span))
+    return int(fell[0]) + LOOK_BACK - 1 if len(fell) else None
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a ranking of one run kept, and what its policies were worth when they were tried."""
+
+    run: str
+    rule: str
+    told: bool  # the best could be told from all others
+    kept: float  # true discounted value of what it kept; NaN where it kept nothing
+    best: float  # the largest of all that was ranked
+    logged: float  # what the policy that logged is worth
+
+    @property
+    def rightly(self) -> bool | None:
+        """Kept something better than the logged policy, or nothing where nothing was better; None if unknown."""
+        if np.isnan(self.logged) or np.isnan(self.best):
+            return None
+        return self.best <= self.logged if np.isnan(self.kept) else self.kept > self.logged
+
+
+def keeping(runs: Runs, rule: str, data: Transitions | None = None) -> Kept:
+    """Rank the policies of an evaluated run, and hold what is kept against what they were really worth.
+
+    Args:
+        runs: The run, evaluated in a world.
+        rule: One of `RANKINGS`.
+        data: The log that judges; None is what the run held out, else what it was trained on.
+    """
+    if DISCOUNTED_VALUE not in runs.evaluations:
+        raise UserError(f"{runs.path} was never evaluated in a world: without true values no ranking can be measured.")
+    ranking = ranking_of([runs], rule, data)
+    place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
+    worth = runs.evaluations[DISCOUNTED_VALUE]
+    true = {one.name: float(worth[one.member, place[one.step]]) for one in ranking.order if one.step in place}
+    values = [true[name] for name in ranking.scores if name in true]
+    return Kept(
+        run=str(runs.path),
+        rule=rule,
+        told=not ranking.abstained,
+        kept=float("nan") if ranking.chosen is None else true.get(ranking.chosen.name, float("nan")),
+        best=max(values, default=float("nan")),
+        logged=float("nan") if ranking.logged is None else ranking.logged.estimate,
+    )
 
 
 def _first(shown: NDArray[np.bool_]) -> list[int]:

@@ -15,6 +15,7 @@ from dr3.data.transitions import DiscreteActions
 from dr3.diagnostics.measure import training_data
 from dr3.errors import UserError
 from dr3.export.contract import contract
+from dr3.export.judgement import doctors_word, estimates_of
 from dr3.export.policy_function import PolicyFunction, plain_convolutions, policy_function
 from dr3.export.probe import Arrays, probe_rows, write_probe
 from dr3.files import check_file, read_json, sha256_of, write_json, written_whole
@@ -47,6 +48,7 @@ def export_policy(
     sample: bool = False,
     mask: bool | None = None,
     data: Transitions | None = None,
+    doctor: bool = True,
 ) -> Exported:
     """Write a policy, its contract (.json) and its probe (.probe.npz) beside it.
 
@@ -59,6 +61,7 @@ def export_policy(
         sample: Draw actions by an input `noise`, rather than taking the best.
         mask: Whether an input says which actions are allowed; None has one where the data have masks.
         data: What the run was trained on; None loads it from where it was.
+        doctor: Have the critic looked at, at all checkpoints so far, for the contract.
 
     Returns:
         The files, and the contract.
@@ -95,6 +98,8 @@ def export_policy(
         "sha256": sha256_of(out),
         "probe": {"file": files.probe.name, "rows": len(rows), "sha256": sha256_of(files.probe)},
         **contract(runs, member, step, policy, {name: array.dtype for name, array in expected.items()}),
+        "estimates": estimates_of(runs, member, step),
+        "doctor": doctors_word(runs, member, step, table) if doctor else None,
     }
     write_json(files.contract, record)
     return Exported(files.policy, files.contract, files.probe, record)

@@ -5,7 +5,9 @@ repetition brings Q closer by a factor γ, so it takes some multiples of the hor
 copies leave 37 % of the way at γ = 0.99. An estimate that still moves has no value, and says why.
 
 Networks begin at the logged returns, and their learning rate is halved with every horizon of copies after the first
-few, so that what is left of the movement is not only noise.
+few, so that what is left of the movement is not only noise. A network that learns slowly hardly moves either, so a
+second look asks how far it still has to go: were all its values off by c, they would miss r + γ V(s') by
+(1 - γ p) c on average, p being the share of steps that something follows.
 
 The value is the expected discounted return from the log's first states: the mean over its episodes of Q(s_0, π(s_0)).
 """
@@ -74,6 +76,9 @@ class FQE:
     """Converged: from one horizon of target copies to the next the value moved by no more than this share of itself
     (or of the spread of logged returns, where that is larger), twice in a row."""
 
+    shortfall: float = 0.05
+    """And by the mean Bellman error it is no further than this share from where it would stay."""
+
     seed: int = 0
     """Everything random follows from it."""
 
@@ -82,7 +87,8 @@ class FQE:
             within(name, getattr(self, name), 2)
         for name in ("batch_size", "updates_per_copy", "least_horizons", "most_horizons"):
             within(name, getattr(self, name), 1)
-        within("tolerance", self.tolerance, 0)
+        for name in ("tolerance", "shortfall"):
+            within(name, getattr(self, name), 0)
 
     def __call__(self, acting: Acting, data: Transitions, discount: float) -> Fit:
         """Evaluate every policy of `acting` on `data`."""
@@ -165,29 +171,45 @@ class FQE:
                 if done >= self.least_horizons and settled.all():
                     break
         copies = done * horizon
-        reasons = tuple(self._reason(by, copies) for by in moved.T)
-        values = np.where(settled, found[-1], np.nan)
+        counts = np.stack([np.bincount(rows, minlength=len(data)) for rows, _ in drawn])
+        looked, missing = _looked([state.judges for state in states], log, acting, data, discount, counts)
+        short = np.abs(missing) / np.maximum(np.maximum(np.abs(found[-1].mean(axis=0)), spread), 1e-9)
+        reasons = tuple(self._reason(by, far, copies) for by, far in zip(moved.T, short, strict=True))
+        values = np.where([why is None for why in reasons], found[-1], np.nan)
         said = f"{self.networks} networks, {copies:,} target copies ({done} horizons)"
-        looked = _looked([state.judges for state in states], log, acting, len(data))
         return Fit(values.mean(axis=0), values, reasons, said, len(starts), *looked)
 
-    def _reason(self, moved: Floats, copies: int) -> str | None:
-        if (moved <= self.tolerance).all():
-            return None
-        share = f"{moved.max():.1%}" if np.isfinite(moved).all() else "an unknown share"
-        return f"it has not converged: its value still moved by {share} over the last of {copies:,} target copies"
+    def _reason(self, moved: Floats, short: float, copies: int) -> str | None:
+        if not (moved <= self.tolerance).all():
+            share = f"{moved.max():.1%}" if np.isfinite(moved).all() else "an unknown share"
+            return f"it has not converged: its value still moved by {share} over the last of {copies:,} target copies"
+        if not short <= self.shortfall:
+            return f"it has not converged: by its Bellman errors it is {short:.1%} away after {copies:,} target copies"
+        return None
 
 
-def _looked(judges: list[Judges], log: Log, acting: Acting, rows: int) -> list[Floats]:
-    """Q(s, a), V(s) and V(s') of all rows, (N, K) each, means over the networks."""
+def _looked(
+    judges: list[Judges], log: Log, acting: Acting, data: Transitions, discount: float, counts: NDArray[np.intp]
+) -> tuple[list[Floats], Floats]:
+    """Q(s, a), V(s) and V(s') of all rows, (N, K) each, means over the networks; and how far off values are, (K,).
+
+    Each network is held against the rows of its own bootstrap, which hold each row `counts` (networks, N) times.
+    """
     found: list[list[NDArray[np.float32]]] = [[], [], []]
-    for start in range(0, rows, CHUNK):
-        numbers = jnp.arange(start, min(start + CHUNK, rows))
-        part = log.table.take(numbers), jnp.asarray(acting.here[start : start + CHUNK]), log.following[numbers]
-        each = [look(one, log, *part) for one in judges]
+    goes_on, errors = ~data.terminals, np.zeros((len(judges), len(acting)))
+    for start in range(0, len(data), CHUNK):
+        here = slice(start, min(start + CHUNK, len(data)))
+        numbers = jnp.arange(here.start, here.stop)
+        part = log.table.take(numbers), jnp.asarray(acting.here[here]), log.following[numbers]
+        each = [[np.asarray(side) for side in look(one, log, *part)] for one in judges]
         for place, column in enumerate(found):
-            column.append(np.mean([np.asarray(of[place]) for of in each], axis=0))
-    return [np.concatenate(column).astype(np.float64) for column in found]
+            column.append(np.mean([of[place] for of in each], axis=0))
+        for number, (q, _, v_next) in enumerate(each):
+            target = data.rewards[here, None] + discount * goes_on[here, None] * v_next
+            errors[number] += counts[number, here] @ (target - q).astype(np.float64)
+    lost = np.sum(counts * (1 - discount * goes_on), axis=1)  # Σ 1 - γ(1 - d); 0 only where γ = 1 and nothing ends
+    missing = np.divide(errors, lost[:, None], out=np.full_like(errors, np.inf), where=lost[:, None] > 0)
+    return [np.concatenate(column).astype(np.float64) for column in found], missing.mean(axis=0)
 
 
 def _log(acting: Acting, data: Transitions, returns: NDArray[np.float32], discount: float) -> Log:

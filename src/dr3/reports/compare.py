@@ -16,6 +16,7 @@ from dr3.reports.curves import Panel
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
 from dr3.stats import Interval, average_over_checkpoints, difference, forward_fill, improvement, interval, mean
+from dr3.stats.resampling import too_few
 
 MEASURED = {
     "dot product": "features/dot_product",
@@ -30,8 +31,10 @@ class Score:
     """A return, and by how much it is above the first regularizer's: the same seeds on both sides."""
 
     mean: float
-    interval: Interval | None  # of the mean; None for a single seed
-    gain: Interval | None  # None for the first regularizer itself; without limits where a side has a single seed
+    interval: Interval | None  # of the mean; None for fewer than three seeds
+    gain: (
+        Interval | None
+    )  # None for the first regularizer itself; without limits where a side has fewer than three seeds
     improvement: Interval | None  # the probability that a run with it beats one of the first; None without limits
 
 
@@ -123,11 +126,14 @@ def score(
 ) -> Score:
     """The mean of returns (seeds, 1), and its gain over the `first`; `paired`: row i shares its seed with theirs."""
     # Every interval from a generator of its own: another regularizer in the list changes none of these numbers.
-    own = interval(values, mean, np.random.default_rng(0), replicates=replicates) if len(values) > 1 else None
+    few = too_few(values) or (first is not None and too_few(first))
+    own = None if few else interval(values, mean, np.random.default_rng(0), replicates=replicates)
     if first is None:
         return Score(float(values.mean()), own, None, None)
     gain = difference(values, first, mean, np.random.default_rng(0), paired=paired, replicates=replicates)
     better = improvement(values, first, np.random.default_rng(0), paired=paired, replicates=replicates).probability
+    if few:  # as `dr3 stats` has it
+        return Score(float(values.mean()), own, gain.without_limits(), None)
     return Score(float(values.mean()), own, gain, better if better.has_limits else None)
 
 

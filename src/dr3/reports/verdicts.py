@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dr3.diagnostics.health import MemberHealth, Verdict
+from dr3.diagnostics.health import HEALTHY, MemberHealth, Verdict
 from dr3.reports.content import Reading
 from dr3.reports.groups import Group
 from dr3.reports.markup import Html, join, tag
@@ -69,7 +69,7 @@ def _card(number: int, group: Group, readings: Sequence[Reading]) -> Html:
     heading = tag("header", tag("h3", tag("span", class_=f"swatch {colour}"), group.name), badge)
     body = [_verdict(name, found) for name, found in _by_name((seed, one.verdicts) for seed, one in members).items()]
     if members and not ill:
-        body = [tag("p", "None of the signs shows.", class_="soft")]
+        body = [tag("p", HEALTHY, class_="soft")]
     body += [_note(name, found) for name, found in _by_name((seed, one.notes) for seed, one in members).items()]
     return tag("article", heading, *body, _each(number, members) if ill else None, class_="card")
 

@@ -21,7 +21,7 @@ from dr3.runs.compiled_policy import CompiledPolicy
 from dr3.runs.config import RunConfig
 from dr3.runs.folder import RunFolder
 from dr3.runs.member import differences
-from dr3.runs.selected import selected, selected_at
+from dr3.runs.selected import chose_nothing, selected, selected_at
 
 if TYPE_CHECKING:
     from dr3.diagnostics import Health
@@ -180,7 +180,10 @@ class Runs:
             step: One of `checkpoints`; None is the selected one, if that is of this member.
         """
         choice = selected(self.path, member if isinstance(member, Integral) else None)
+        if member is None and step is None and (why := chose_nothing(self.path)) is not None:
+            raise UserError(f"{why}; name a member or a step, or select by another rule.")
         if member is None:
+            choice = choice or selected(self.path, 0)  # by a rule that chooses for every member
             member = 0 if choice is None else choice[0]
         if not (isinstance(member, Integral) and 0 <= member < len(self)):
             raise UserError(f"{self.path} has {len(self)} members, numbered from 0; there is no member {member}.")

@@ -17,7 +17,7 @@ def selected(folder: str | Path, member: int | None = None) -> tuple[int, int] |
     if record is None:
         return None
     number, step = record.get("member"), record.get("step")
-    if "member" not in record and isinstance(each := record.get("members"), list):  # a step for every member
+    if number is None and isinstance(each := record.get("members"), list):  # a step for every member
         number = member if member is not None or len(each) != 1 else 0
         step = each[number].get("step") if number is not None and 0 <= number < len(each) else None
     if number is None or step is None or member not in (None, number):
@@ -25,6 +25,22 @@ def selected(folder: str | Path, member: int | None = None) -> tuple[int, int] |
     if not (type(number) is int and type(step) is int and min(number, step) >= 0):
         raise UserError(f"{Path(folder) / NAME} is damaged: its member and step must be whole numbers; select again.")
     return number, step
+
+
+def chose_nothing(folder: str | Path, member: int = 0) -> str | None:
+    """Why `dr3 select` chose nothing of a run, in a sentence; None where it did, or was not asked.
+
+    Args:
+        folder: The run folder.
+        member: Of a selection for every member: which one is meant.
+    """
+    record = selection_record(folder)
+    if record is None or selected(folder) is not None or selected(folder, member) is not None:
+        return None
+    kept = record.get("ranking"), record.get("run")
+    if kept[0] is not None and kept[1] is not None:
+        return f"What dr3 select kept is of {kept[1]}, and nothing of {folder}"
+    return f"Of {folder} dr3 select chose nothing by the rule {record.get('rule')}"
 
 
 def selection_record(folder: str | Path) -> dict[str, Any] | None:

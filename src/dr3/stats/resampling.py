@@ -29,6 +29,10 @@ class Interval:
     def has_limits(self) -> bool:
         return not math.isnan(self.lower)
 
+    def without_limits(self) -> Interval:
+        """The estimate alone."""
+        return Interval(self.estimate, math.nan, math.nan, self.level)
+
     def text(self, number: Callable[[float], str] = "{:.1f}".format) -> str:
         """`20.9 (19.1, 22.3)` with the numbers as `number` writes them; without limits `20.9 (–)`."""
         limits = f"{number(self.lower)}, {number(self.upper)}" if self.has_limits else "–"
@@ -47,6 +51,18 @@ class Band:
     lower: Floats
     upper: Floats
     level: float = 0.95
+
+
+def too_few(*scores: Floats) -> bool:
+    """Whether (runs, tasks) matrices are one task with fewer than three runs in any of them.
+
+    Two runs that agree would pass for certainty, "better 100 % (100 %, 100 %)". Over several tasks each adds its own
+    spread, and two runs of each may do.
+
+    Args:
+        scores: The matrices that an interval is about; a missing run is NaN.
+    """
+    return any(matrix.shape[1] == 1 and np.sum(~np.isnan(matrix)) < 3 for matrix in scores)
 
 
 def limits(replicates: Floats, level: float, *scores: Floats) -> Floats:

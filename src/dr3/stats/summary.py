@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from dr3.files import for_json
 from dr3.stats.aggregates import Floats, Missing, iqm, mean, median, optimality_gap
 from dr3.stats.comparison import Improvement, improvement
 from dr3.stats.matrices import Matrices, ScoreTable
-from dr3.stats.resampling import Interval, difference, intervals
+from dr3.stats.resampling import Interval, difference, intervals, too_few
 
 RAW_STATISTICS = {"IQM": iqm, "median": median, "mean": mean}
 STATISTICS = {**RAW_STATISTICS, "optimality gap": optimality_gap}  # a gap to 100 %: raw returns have none
@@ -86,7 +87,10 @@ def summarise(
                 name,
                 used,
                 tuple(task for task in full.tasks if task not in used.tasks),
-                intervals(used.scores, statistics, rng, level=level, replicates=replicates, missing=missing),
+                _of_enough(
+                    used.scores,
+                    intervals(used.scores, statistics, rng, level=level, replicates=replicates, missing=missing),
+                ),
                 tuple(
                     compare(used, *pair, rng, paired=paired, level=level, replicates=replicates, missing=missing)
                     for pair in pairs
@@ -94,6 +98,14 @@ def summarise(
             )
         )
     return result
+
+
+def _of_enough(scores: Mapping[str, Floats], found: dict[str, dict[str, Interval]]) -> dict[str, dict[str, Interval]]:
+    """Without limits where the runs are too few for any."""
+    return {
+        name: {key: of.without_limits() if too_few(scores[name]) else of for key, of in values.items()}
+        for name, values in found.items()
+    }
 
 
 def comparison_pairs(algorithms: tuple[str, ...], baseline: str | None) -> list[tuple[str, str]]:
@@ -153,12 +165,11 @@ def compare(
     if paired and used.seeds[algorithm] != used.seeds[baseline]:
         raise UserError(f"{algorithm} and {baseline} have different seeds: leave out --paired.")
     first, second = used.scores[algorithm], used.scores[baseline]
-    return Comparison(
-        algorithm,
-        baseline,
-        improvement(first, second, rng, paired=paired, level=level, replicates=replicates, missing=missing),
-        difference(first, second, iqm, rng, paired=paired, level=level, replicates=replicates, missing=missing),
-    )
+    better = improvement(first, second, rng, paired=paired, level=level, replicates=replicates, missing=missing)
+    by = difference(first, second, iqm, rng, paired=paired, level=level, replicates=replicates, missing=missing)
+    if too_few(first, second):
+        better, by = replace(better, probability=better.probability.without_limits()), by.without_limits()
+    return Comparison(algorithm, baseline, better, by)
 
 
 def as_dict(table: ScoreTable, measures: list[Measure]) -> dict[str, Any]:
