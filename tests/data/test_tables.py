@@ -261,3 +261,81 @@ def test_a_first_guess_names_what_it_can_and_asks_the_rest(files):
     (files / "guess.toml").write_text(unknown)
     with pytest.raises(UserError, match=r"guess\.toml: 'ends' must be 'terminal' or 'timeout', not '\?'"):
         dr3.load(f"{files / 'rows.parquet'}:schema={files / 'guess.toml'}")
+
+
+STEPS = {"e": [1, 1, 1, 2, 2, 2], "t": [0, 1, 2, 0, 1, 2], "x": [0.0, 1, 2, 5, 6, 7], "a": [0, 1] * 3, "r": [1.0] * 6}
+STEPS |= {"end": [False, False, True] * 2}
+PLAIN = {"observation": ["x"], "action": "a", "reward": "r", "episode": "e", "time": "t", "terminal": "end"}
+
+
+def test_an_episode_whose_last_row_was_dropped_is_cut_whatever_its_others_ends_are():
+    rows = STEPS | {"x": [0.0, 1, None, 5, 6, 7]}
+    ends = {name: value for name, value in PLAIN.items() if name != "terminal"} | {"ends": "terminal"}
+    data = read_table(pa.table(rows), schema=ends | {"missing": {"x": "drop"}})
+    assert data.observations[:, 0].tolist() == [0, 5, 6, 7]
+    assert data.terminals.tolist() == [False, False, False, True]
+    assert data.timeouts.tolist() == [True, False, False, False]
+
+
+def test_a_dropped_row_without_an_episode_cuts_no_other_one():
+    data = read_table(pa.table(STEPS | {"e": [1, 1, 1, 2, None, 2]}), schema=PLAIN | {"missing": {"e": "drop"}})
+    assert data.episodes.tolist() == [0, 0, 0, 1, 1]
+    assert data.remarks[0].startswith("1 rows that were left out name no episode or no time")
+
+
+def test_a_number_may_stand_for_a_missing_reward_or_flag_and_is_said():
+    rows = STEPS | {"r": [1.0, None, 1, 1, 1, 1], "end": [None, None, True, None, None, True]}
+    data = read_table(pa.table(rows), schema=PLAIN | {"missing": {"r": 0.5, "end": 0}})
+    assert data.rewards.tolist() == [1, 0.5, 1, 1, 1, 1]
+    assert data.terminals.tolist() == STEPS["end"]
+    assert "'r' was missing in 1 rows and taken to be 0.5." in data.remarks
+    assert "'end' was missing in 4 rows and taken to be 0." in data.remarks
+
+
+def test_where_the_logged_next_observation_is_not_the_next_row_the_episode_is_cut():
+    rows = STEPS | {"next": [1.0, 1.5, 0, 6.0000001, 7, 0]}
+    data = read_table(pa.table(rows), schema=PLAIN | {"next_observation": ["next"]})
+    assert data.episodes.tolist() == [0, 0, 1, 2, 2, 2]
+    assert data.timeouts.tolist() == [False, True, False, False, False, False]
+    assert data.next_action_known.tolist() == [True, False, False, True, True, False]
+    np.testing.assert_allclose(data.returns, [1.99, 1, 1, 2.9701, 1.99, 1])
+    assert "In 1 rows the logged s' is not the observation of the row behind it" in data.remarks[0]
+    masked = PLAIN | {"next_observation": ["next"], "mask": "ok"}
+    with pytest.raises(UserError, match="name 'next_mask'"):
+        read_table(pa.table(rows | {"ok": [[0, 1]] * 6}), schema=masked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "schema", "sentence"),
+    [
+        ({"ok": [[True, None]] * 6}, {"mask": "ok"}, "row 0 of 'ok' has an entry that is missing"),
+        (
+            {"ok": [[0, 1]] * 6, "n": pa.array([[]] * 6, pa.list_(pa.int64()))},
+            {"mask": "ok", "next_mask": "n"},
+            "row 0 of 'n' allows no action",
+        ),
+        ({"r": [1.0, None] * 3}, {}, r"\[missing\] r = 0.0 \(a number\) or 'drop'"),
+        ({"a": [0, None] * 3}, {}, r"\[missing\] a = 'drop'"),
+        ({"a": [0, None] * 3}, {"missing": {"a": 0}}, "the schema's rule for missing 'a' is 0, but there it can be"),
+        ({"r": [1.0, None] * 3}, {"missing": {"r": "flag"}}, "the schema's rule for missing 'r' is 'flag'"),
+        ({}, {"missing": {"x": "?"}}, "leaves open what to do where 'x' is missing"),
+        ({}, {"sizes": {"x": "2"}}, "the size of 'x' must be a whole number above 0"),
+        ({}, {"num_actions": True}, "'num_actions' must be a whole number above 0"),
+        ({}, {"action": ["x"], "action_low": 5, "action_high": 1}, "'action_low' is 5, but it must be below"),
+        ({"x": pa.nulls(6)}, {}, "'x' is missing in 6 rows"),
+    ],
+)
+def test_what_cannot_be_known_is_refused(rows, schema, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read_table(pa.table(STEPS | rows), schema=PLAIN | schema)
+
+
+def test_a_new_row_may_miss_what_the_schema_fills():
+    more = {"categories": {"tier": ["gold", "basic"]}, "missing": {"x": "flag", "tier": "flag"}}
+    schema = PLAIN | {"observation": ["x", "tier"]} | more
+    data = read_table(pa.table(STEPS | {"tier": ["gold", None] * 3}), schema=schema)
+    assert data.schema is not None
+    assert encode_rows(data.schema, [{"x": None, "tier": "gold"}]).tolist() == [[0, 1, 1, 0, 0]]
+    assert encode_rows(data.schema, [{"x": 2.0, "tier": None}]).tolist() == [[2, 0, 0, 0, 1]]
+    with pytest.raises(UserError, match="no rows to encode"):
+        encode_rows(data.schema, [])

@@ -115,7 +115,7 @@ def test_what_still_moves_has_no_value(networks, monkeypatch):
 @pytest.mark.slow
 def test_what_moves_only_because_it_learns_slowly_has_no_value(monkeypatch):
     """It stands nearly still, far from where it would stay: the policy goes at once, and the log lingers."""
-    monkeypatch.setattr(Table, "of", classmethod(lambda cls, data: None))
+    monkeypatch.setattr(StateTable, "of", classmethod(lambda cls, data: None))
     slow = FQE(networks=2, hidden=(16,), batch_size=32, updates_per_copy=1, learning_rate=1e-5)
     found = evaluate({"goes": policy(0.0)}, log(5), discount=0.8, fqe=slow).policies[0]
     assert np.isnan(found.estimates["fqe"].estimate)

@@ -107,6 +107,7 @@ def _of_file(options: Evaluate) -> tuple[Evaluation, dict[str, str], str]:
     import numpy as np
 
     from dr3.data import load
+    from dr3.export.policy_function import observation_inputs
     from dr3.export.replay import replayed
     from dr3.files import read_json
     from dr3.ope import evaluate
@@ -124,7 +125,11 @@ def _of_file(options: Evaluate) -> tuple[Evaluation, dict[str, str], str]:
         raise UserError(f"{options.what} draws its actions; what can be evaluated are files that act greedily.")
 
     def policy(observations: np.ndarray, masks: np.ndarray | None = None) -> np.ndarray:
-        rows = {"observation": observations.astype(inputs["observation"]["dtype"])}
+        rows = {
+            name: column.astype(inputs[name]["dtype"], copy=False)
+            for name, column in observation_inputs(observations, data.parts).items()
+            if name in inputs
+        }
         if "mask" in inputs:
             everything = np.ones((len(observations), *inputs["mask"]["shape"][1:]), np.bool_)
             rows["mask"] = everything if masks is None else masks

@@ -32,8 +32,10 @@ from dr3.data.checks import (
     check_vector,
     refuse,
 )
-from dr3.data.frames import Frames
+from dr3.data.frames import Frames, chunks
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
+from dr3.envs.observing import flatten
+from dr3.envs.parts import Parts, Vectors, named_leaves
 from dr3.errors import UserError
 
 REQUIRED = ("observations", "actions", "rewards", "terminals")
@@ -54,6 +56,7 @@ OPTIONAL = (
     "action_high",
     "name",
     "world",
+    "observation_parts",
 )
 
 NEVER_ENDS = (
@@ -81,7 +84,8 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     - `num_actions`: the width of `next_behavior` or `masks`, or one more than the largest action; at most
       `MOST_ACTIONS`.
     - `action_low`, `action_high`: -1 and 1.
-    Both columns of observations may also be `Frames` over one store.
+    Both columns of observations may also be `Frames` over one store, or mappings of parts, each with N rows: with a
+    picture among them (height, width, channels) they become rows of bytes, else one vector.
     Actions with one number for each row are discrete, actions with shape (N, size) are continuous. Floats become
     float32 and discrete actions int32; integer and boolean observations stay as they are.
 
@@ -94,6 +98,7 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     if not isinstance(discount, Real) or not 0 <= discount <= 1:
         raise UserError(f"The discount of the returns must be between 0 and 1, not {discount}.")
     check_names(columns, source)
+    columns, parts = _with_parts(columns, source)
     columns = {key: _array(value, key, source) for key, value in columns.items()}
     observations = _observations(columns, "observations", source)
     rows = len(observations)
@@ -147,6 +152,7 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
         propensities=_propensities(columns, rows, space, source),
         name=plain_name(_text(columns, "name", source) or name),
         world=_text(columns, "world", source),
+        parts=parts if parts is not None else _parts(columns, observations, source),
     )
     if not terminals.any() and "timeouts" not in columns:
         table = dataclasses.replace(table, remarks=(NEVER_ENDS,))
@@ -155,6 +161,48 @@ def assemble(columns: Mapping[str, Any], *, source: str, name: str, discount: fl
     unknown = "s' is not logged" if "next_observations" not in columns else "the allowed actions at s' are not logged"
     reason = f"last row of an episode that was cut: {unknown}"
     return dataclasses.replace(table.rows(np.flatnonzero(keep)), left_out=((reason, int((~keep).sum())),))
+
+
+def _with_parts(columns: Mapping[str, Any], source: str) -> tuple[dict[str, Any], Parts | None]:
+    """Observations that are mappings of parts as one column."""
+    given = dict(columns)
+    if not isinstance(given["observations"], Mapping):
+        return given, None
+    counts = {name: len(leaf) for name, leaf in named_leaves(given["observations"]).items() if leaf.ndim}
+    if len(set(counts.values())) != 1:
+        refuse(source, f"the parts of 'observations' have different numbers of rows: {counts}.")
+    rows = next(iter(counts.values()))
+    parts = Parts.of(given["observations"], rows=rows)
+    for field in ("observations", "next_observations"):
+        if field not in given:
+            continue
+        if parts is None:
+            given[field] = flatten(given[field], rows=rows)
+            continue
+        try:
+            given[field] = parts.pack(given[field], rows=rows)
+        except UserError as error:
+            refuse(source, f"'{field}': {error}")
+    return given, parts
+
+
+def _parts(columns: Mapping[str, Any], observations: Any, source: str) -> Parts | None:
+    """What a file says of the parts of its observations, which are bytes there."""
+    if (text := _text(columns, "observation_parts", source)) is None:
+        return None
+    try:
+        parts = Parts.from_json(text)
+    except UserError as error:
+        refuse(source, f"'observation_parts': {error}")
+    if observations.shape[1:] != (parts.nbytes,) or observations.dtype != np.uint8:
+        refuse(
+            source,
+            f"'observations' holds {observations.dtype} of shape {observations.shape}, but its parts need "
+            f"rows of {parts.nbytes} bytes.",
+        )
+    if not all(np.isfinite(rows).all() for rows in chunks(Vectors(observations, parts))):
+        refuse(source, "'observations' holds a number that is not finite in one of its vectors.")
+    return parts
 
 
 def plain_name(name: str) -> str:

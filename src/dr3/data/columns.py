@@ -27,6 +27,8 @@ def columns_of(transitions: Transitions) -> dict[str, NDArray[Any]]:
     arrays: dict[str, Any] = {column: getattr(transitions, column) for column in COLUMNS}
     arrays["returns_discount"] = np.float64(transitions.returns_discount)
     arrays["name"] = np.str_(transitions.name)
+    if transitions.parts is not None:
+        arrays["observation_parts"] = np.str_(transitions.parts.to_json())
     if transitions.world is not None:
         arrays["world"] = np.str_(transitions.world)
     for column in SOMETIMES:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.faults import column_statistics, episode_starts, find_faults, is_far_from_unit_scale
-from dr3.data.frames import Observations, chunks
+from dr3.data.faults import column_names, column_statistics, episode_starts, find_faults, is_far_from_unit_scale
+from dr3.data.frames import chunks
 from dr3.data.transitions import DiscreteActions, Transitions
+from dr3.envs.parts import KINDS
 from dr3.errors import UserError
 
 if TYPE_CHECKING:
@@ -46,13 +47,14 @@ class ColumnSummary:
     mean: float
     deviation: float
     missing: int  # rows in which it was filled
+    picture: bool = False  # all of its pixels, in whose scale networks expect them
 
     @property
     def note(self) -> str:
         """What a reader should look at, in a word or two."""
         if self.minimum == self.maximum:
             return "constant"
-        return "far from unit scale" if is_far_from_unit_scale(self.mean, self.deviation) else ""
+        return "far from unit scale" if not self.picture and is_far_from_unit_scale(self.mean, self.deviation) else ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class Description:
     action_counts: tuple[int, ...] | None  # discrete: rows for each action
     action_ranges: tuple[tuple[float, float], ...] | None  # continuous: least and most in each dimension
     action_names: tuple[str, ...] | None  # discrete, where a schema names them
-    columns: tuple[ColumnSummary, ...] | None  # of observations that are vectors
+    columns: tuple[ColumnSummary, ...] | None  # of observations that are vectors, or of the vectors among their parts
+    pictures: tuple[ColumnSummary, ...]  # among the parts of observations: all pixels of each together
     left_out: tuple[tuple[str, int], ...]  # rows of the log that are not here: why, and how many
     allowed: Allowed | None  # where the log has masks
     propensities: Spread | None  # where the log has them
@@ -128,12 +131,13 @@ def describe(transitions: Transitions) -> Description:
         nonzero_rewards=float((transitions.rewards != 0).mean()),
         observation_shape=transitions.observations.shape[1:],
         observation_dtype=str(transitions.observations.dtype),
-        observation_range=_range_of_rows(transitions.observations),
+        observation_range=_range_of_rows(transitions.vectors),
         action_space=action_space,
         action_counts=action_counts,
         action_ranges=action_ranges,
         action_names=_action_names(transitions),
         columns=_columns(transitions),
+        pictures=_pictures(transitions),
         left_out=transitions.left_out,
         allowed=None if transitions.masks is None else _allowed(transitions.masks),
         propensities=None if transitions.propensities is None else _spread(transitions.propensities),
@@ -147,13 +151,29 @@ def _action_names(table: Transitions) -> tuple[str, ...] | None:
 
 
 def _columns(table: Transitions) -> tuple[ColumnSummary, ...] | None:
-    if table.observations.ndim != 2:
+    if table.vectors.ndim != 2:
         return None
-    names = table.entries or tuple(f"column {number}" for number in range(table.observations.shape[1]))
-    filled = dict(table.filled)
-    low, high, mean, deviation = column_statistics(table.observations)
+    names, filled = column_names(table), dict(table.filled)
+    low, high, mean, deviation = column_statistics(table.vectors)
     numbers = zip(low.tolist(), high.tolist(), mean.tolist(), deviation.tolist(), strict=True)
     return tuple(ColumnSummary(name, *four, filled.get(name, 0)) for name, four in zip(names, numbers, strict=True))
+
+
+def _pictures(table: Transitions) -> tuple[ColumnSummary, ...]:
+    found = []
+    for start, end, part in () if table.parts is None else table.parts.places():
+        if not part.is_picture:
+            continue
+        low, high, total, squares = np.inf, -np.inf, 0.0, 0.0
+        for rows in chunks(table.observations):
+            values = np.ascontiguousarray(rows[:, start:end]).view(KINDS[part.kind])
+            low, high = min(low, float(values.min())), max(high, float(values.max()))
+            total += float(values.sum(dtype=np.float64))
+            squares += float(np.square(values, dtype=np.float64).sum())
+        mean = total / (count := len(table) * part.size)
+        deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
+        found.append(ColumnSummary(f"{part.name} {part.shape}", low, high, mean, deviation, 0, picture=True))
+    return tuple(found)
 
 
 def _allowed(masks: NDArray[np.bool_]) -> Allowed:
@@ -176,12 +196,15 @@ def table(description: Description) -> RenderableType:
 
     tables = [_whole(description)]
     if description.columns is not None:
-        tables.append(_by_column(description.columns))
+        tables.append(_by_column((*description.columns, *description.pictures)))
     return Group(*tables, _findings(description.faults))
 
 
 def _whole(description: Description) -> Table:
     low, high = description.observation_range
+    seen = f"{description.observation_shape} {description.observation_dtype}"
+    if description.pictures:  # rows of bytes, which are nothing to look at
+        seen = f"{', '.join(one.name for one in description.pictures)} and {len(description.columns or ())} numbers"
     lines = [
         ("world", description.world or "unknown"),
         ("rows", f"{description.rows:,} in {description.episodes:,} episodes"),
@@ -191,7 +214,7 @@ def _whole(description: Description) -> Table:
         ("ends", f"{description.terminals:,} terminals, {description.timeouts:,} time-outs"),
         ("rows without a'", f"{description.unknown_next_actions:,}"),
         ("rewards", f"{_interval(description.reward_range)}, {description.nonzero_rewards:.1%} nonzero"),
-        ("observations", f"{description.observation_shape} {description.observation_dtype}, {_interval((low, high))}"),
+        ("observations", f"{seen}, {_interval((low, high))}"),
         ("actions", description.action_space),
     ]
     if description.action_counts is not None:
@@ -252,8 +275,8 @@ def _range(values: NDArray[np.generic]) -> tuple[float, float]:
     return float(values.min()), float(values.max())
 
 
-def _range_of_rows(column: Observations) -> tuple[float, float]:
-    ranges = [_range(rows) for rows in chunks(column)]
+def _range_of_rows(column: Any) -> tuple[float, float]:
+    ranges = [_range(rows) for rows in chunks(column) if rows.size] or [(0.0, 0.0)]
     return min(low for low, _ in ranges), max(high for _, high in ranges)
 
 

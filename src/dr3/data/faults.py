@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Observations, chunks, same_rows
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.envs.parts import Vectors
 
 DUPLICATE_SHARE = 0.01
 NARROW_SHARE = 0.01
@@ -52,9 +53,13 @@ def _constant_observations(table: Transitions) -> Iterator[str]:
         constant &= (rows == first_row).reshape(len(rows), -1).all(axis=0)
     if constant.all():
         yield "The observations are the same in every row."
-    elif table.observations.ndim == 2 and constant.any():
+        return
+    if table.parts is not None:
+        low, high, *_ = column_statistics(table.vectors)
+        constant = low == high
+    if table.vectors.ndim == 2 and constant.any():
         first = int(np.argmax(constant))
-        name = f"column {first}" if table.entries is None else table.entries[first]
+        name = column_names(table)[first]
         yield f"{constant.sum()} of {constant.size} observation columns never change (the first is {name})."
 
 
@@ -81,16 +86,25 @@ def _ends(table: Transitions) -> Iterator[str]:
 
 
 def _scale(table: Transitions) -> Iterator[str]:
-    if table.observations.ndim != 2 or len(table) < 2:
+    if table.vectors.ndim != 2 or len(table) < 2:
         return
-    _, _, mean, deviation = column_statistics(table.observations)
+    _, _, mean, deviation = column_statistics(table.vectors)
     far = [place for place in range(len(mean)) if is_far_from_unit_scale(mean[place], deviation[place])]
     if far:
-        name = f"column {far[0]}" if table.entries is None else table.entries[far[0]]
+        name = column_names(table)[far[0]]
         yield (
             f"{len(far)} of {len(mean)} observation columns are far from unit scale (the first is {name}: mean "
             f"{mean[far[0]]:.3g}, deviation {deviation[far[0]]:.3g}); train with --standardise."
         )
+
+
+def column_names(table: Transitions) -> tuple[str, ...]:
+    """What to call each number of observations that are vectors, or of the vectors among their parts."""
+    if table.entries is not None:
+        return table.entries
+    if table.parts is not None:
+        return tuple(f"{part.name}[{number}]" for part in table.parts.vectors for number in range(part.size))
+    return tuple(f"column {number}" for number in range(table.observations.shape[1]))
 
 
 def is_far_from_unit_scale(mean: float, deviation: float) -> bool:
@@ -98,7 +112,7 @@ def is_far_from_unit_scale(mean: float, deviation: float) -> bool:
     return deviation > 0 and (abs(mean) > FAR or deviation > FAR or deviation < NEAR)
 
 
-def column_statistics(observations: Observations) -> tuple[NDArray[np.float64], ...]:
+def column_statistics(observations: Observations | Vectors) -> tuple[NDArray[np.float64], ...]:
     """Least, most, mean and deviation of each column of observations that are vectors: four of (size,)."""
     size = observations.shape[1]
     low, high = np.full(size, np.inf), np.full(size, -np.inf)

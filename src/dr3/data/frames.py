@@ -111,7 +111,7 @@ def same_rows(
     return same
 
 
-def chunks(column: Observations) -> Iterator[NDArray[Any]]:
+def chunks(column: Any) -> Iterator[NDArray[Any]]:
     """The rows as plain arrays, some at a time."""
     for start in range(0, len(column), CHUNK):
         yield column[start : start + CHUNK]

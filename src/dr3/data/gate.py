@@ -44,7 +44,8 @@ def gated(reader: Callable[Settings, Read]) -> Callable[Settings, Read]:
 
     @functools.wraps(reader)
     def passed(*values: Settings.args, **named: Settings.kwargs) -> Read:
-        path = values[0] if values else next(iter(named.values()), "data")
+        given = values[0] if values else next(iter(named.values()), "data")
+        path = given if isinstance(given, str | os.PathLike) else f"a {type(given).__name__}"
         try:
             return reader(*values, **named)
         except (UserError, Warning):

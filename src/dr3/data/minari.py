@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from dr3.data.assemble import assemble
 from dr3.data.checks import Values, check_booleans, refuse
 from dr3.data.d4rl import UNREADABLE, dataset, hdf5, hdf5_item
+from dr3.data.frames import Frames
 from dr3.data.gate import DAMAGED, announce, gated, opened
 from dr3.data.transitions import Transitions
 from dr3.envs.observing import flatten, leaves
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 
 OURS = "dr3"  # what we add to the metadata: the world's name and the table's, which Minari has no place for
@@ -51,7 +53,8 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
     - A termination is a terminal; a truncation, and the end of an episode that was only left off, is a time-out. Every
       row has its own s', for an episode's last observation is stored too.
     - Observations with parts become one vector by the rule of `dr3.envs.flatten`: keys in alphabetical order, so
-      achieved_goal, desired_goal, observation. Actions with parts are refused.
+      achieved_goal, desired_goal, observation. Where a part is a picture they become rows of bytes, each kept once,
+      and networks have an encoder for each picture (`dr3.envs.Parts`). Actions with parts are refused.
     - Pictures stored unrolled get back the shape of the observation space.
     - The bounds of the actions are those of the action space; where each dimension has its own, the widest.
     - The world is the environment that the folder names, with its arguments if it has any.
@@ -64,14 +67,22 @@ def read_minari(path: str | os.PathLike[str], *, discount: float = 0.99) -> Tran
     if not is_minari(folder):
         refuse(str(folder), "there is no Minari data set in it (data/metadata.json).")
     metadata = read_metadata(folder)
-    shape = _shape(metadata.get("observation_space"), str(folder / "data" / METADATA))
-    episodes = [_checked(episode, shape) for episode in episodes_of(folder, metadata) if len(episode.rewards)]
+    space = metadata.get("observation_space")
+    shape = _shape(space, str(folder / "data" / METADATA))
+    parts: Parts | None = None
+    episodes = []
+    for episode in episodes_of(folder, metadata):
+        if not len(episode.rewards):
+            continue
+        seen = _in_shape(episode.observations, space)
+        if not episodes:
+            parts = Parts.of(seen, rows=len(episode.rewards) + 1)
+        episodes.append(_checked(episode._replace(observations=seen), shape, parts))
     if not episodes:
         refuse(str(folder), "it has no episode with a step, so there is nothing to learn from.")
     _check_alike(episodes)
     columns: dict[str, Any] = {
-        "observations": np.concatenate([episode.observations[:-1] for episode in episodes]),
-        "next_observations": np.concatenate([episode.observations[1:] for episode in episodes]),
+        **_observations(episodes, parts),
         "actions": np.concatenate([episode.actions for episode in episodes]),
         "rewards": np.concatenate([episode.rewards for episode in episodes]),
         "terminals": np.concatenate([episode.terminations for episode in episodes]),
@@ -99,7 +110,38 @@ def _shape(space: Any, source: str) -> tuple[int, ...] | None:
     return tuple(shape)
 
 
-def _checked(episode: Episode, shape: tuple[int, ...] | None) -> Episode:
+def _in_shape(observations: Any, space: Any) -> Any:
+    """Pictures among parts in the shape of their space: Arrow and Parquet store them unrolled."""
+    inner = space.get("subspaces") if isinstance(space, dict) else None
+    if isinstance(observations, dict) and isinstance(inner, dict):
+        return {name: _in_shape(part, inner.get(name)) for name, part in observations.items()}
+    if isinstance(observations, tuple) and isinstance(inner, list) and len(inner) == len(observations):
+        return tuple(_in_shape(part, one) for part, one in zip(observations, inner, strict=True))
+    shape = space.get("shape") if isinstance(space, dict) and space.get("type") == "Box" else None
+    if not isinstance(observations, np.ndarray) or not isinstance(shape, list) or len(shape) < 3:
+        return observations
+    fits = all(isinstance(side, int) for side in shape) and observations[:1].size == math.prod(shape)
+    return observations.reshape(len(observations), *shape) if fits else observations
+
+
+def _observations(episodes: list[Episode], parts: Parts | None) -> dict[str, Any]:
+    if parts is None:
+        return {
+            "observations": np.concatenate([episode.observations[:-1] for episode in episodes]),
+            "next_observations": np.concatenate([episode.observations[1:] for episode in episodes]),
+        }
+    # Pictures are large: each observation is kept once, though it is the s of one row and the s' of another.
+    stored = np.concatenate([episode.observations for episode in episodes])
+    last = np.cumsum([len(episode.observations) for episode in episodes]) - 1
+    first = np.setdiff1d(np.arange(len(stored)), last).astype(np.int32)
+    return {
+        "observations": Frames(stored, first),
+        "next_observations": Frames(stored, first + np.int32(1)),
+        "observation_parts": np.array(parts.to_json()),
+    }
+
+
+def _checked(episode: Episode, shape: tuple[int, ...] | None, parts: Parts | None = None) -> Episode:
     """With plain arrays, observations in their shape, and the same number of steps in every column."""
     if len(leaves(episode.actions)) != 1 or isinstance(episode.actions, dict | tuple):
         refuse(episode.source, "its actions have parts; only a vector or a number can be read.")
@@ -116,6 +158,11 @@ def _checked(episode: Episode, shape: tuple[int, ...] | None) -> Episode:
     for field in ("actions", "terminations", "truncations"):
         if len(getattr(episode, field)) != steps:
             refuse(episode.source, f"'{field}' has {len(getattr(episode, field))} rows, but 'rewards' has {steps}.")
+    if parts is not None:
+        try:
+            return episode._replace(observations=parts.pack(episode.observations, rows=steps + 1))
+        except UserError as error:
+            refuse(episode.source, str(error))
     seen = flatten(episode.observations, rows=steps + 1)
     if shape is not None:
         if seen[0].size != math.prod(shape):

@@ -42,6 +42,8 @@ def write_minari(path: str | os.PathLike[str], transitions: Transitions, *, form
         refuse(str(folder), "it is there already; remove it or choose another name.")
     if not folder.parent.is_dir():
         refuse(str(folder), "the folder it should be written to does not exist.")
+    if transitions.parts is not None:
+        refuse(str(folder), "observations with pictures among their parts are written as .npz or .hdf5.")
     episodes = _episodes(transitions, str(folder))
     unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.unfinished")
     data = unfinished / "data"

@@ -79,6 +79,7 @@ def _masks(tables: Sequence[Transitions], column: str) -> NDArray[np.bool_] | No
 def _check_alike(one: Transitions, other: Transitions) -> None:
     for what, mine, its in (
         ("observations", one.observations.shape[1:], other.observations.shape[1:]),
+        ("parts of observations", one.parts, other.parts),
         ("types of observations", str(one.observations.dtype), str(other.observations.dtype)),
         ("actions", one.action_space, other.action_space),
         ("discounts of the returns", one.returns_discount, other.returns_discount),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from dr3.data.frames import Observations, chunks
+from dr3.data.frames import chunks
 
 CONSTANT = 1e-6  # a column that varies by less than this share of its size is constant, but for rounding
 
@@ -23,7 +24,7 @@ class Standardisation:
     deviation: tuple[float, ...]
 
     @classmethod
-    def of(cls, observations: Observations) -> Standardisation:
+    def of(cls, observations: Any) -> Standardisation:
         """Of all rows of vectors (N, columns); the deviation of a constant column is taken to be 1."""
         mean, square = np.zeros(observations.shape[1]), np.zeros(observations.shape[1])
         for part in chunks(observations):

@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float32, Int32, Shaped
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Frames, Observations, used_frames
 from dr3.data.mapped import gather, let_go
+from dr3.envs.parts import Parts, Vectors
 from dr3.errors import UserError
 from dr3.seeds import check_seed
 
@@ -75,9 +76,15 @@ class Transitions:
     remarks: tuple[str, ...] = ()  # what the reader has to say of the log, in sentences
     schema: Schema | None = None  # of a table of decisions: what its columns mean
     entries: tuple[str, ...] | None = None  # what each number of an observation is, where the log names them
+    parts: Parts | None = None  # of observations that are rows of bytes: pictures and vectors, and where they lie
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def vectors(self) -> Any:
+        """The column of observations that are vectors, or of the vectors among their parts: (N, size)."""
+        return self.observations if self.parts is None else Vectors(self.observations, self.parts)
 
     def rows(self, index: NDArray[np.integer] | slice) -> Transitions:
         """The table restricted to some rows; every column is cut alike, and no column is computed anew."""
@@ -164,6 +171,8 @@ class Transitions:
         if together:
             add_frames(together)
         digest.update(repr((self.action_space, self.returns_discount)).encode())
+        if self.parts is not None:
+            digest.update(self.parts.to_json().encode())
         return digest.hexdigest()
 
 

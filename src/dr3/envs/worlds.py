@@ -18,6 +18,7 @@ from dr3.envs.gridworld import GRIDWORLDS, is_gridworld, spelled_gridworld
 from dr3.envs.mazes import MAZES
 from dr3.envs.minatar import MINATAR
 from dr3.envs.observing import flatten, limits
+from dr3.envs.parts import Parts
 from dr3.envs.screen import draw_without_screen
 from dr3.envs.tasks import TASKS, find_task
 from dr3.errors import UserError, nearest
@@ -33,7 +34,8 @@ def make_world(name: str, *, render_mode: str | None = None) -> gymnasium.Env:
     """One of `WORLDS`, or a Gymnasium id, also with arguments: `FrankaKitchen-v1{"tasks_to_complete": ["kettle"]}`.
     A gridworld, with or without options (`grid16smoothobs:lava=0.1`), is made too: `dr3.envs.gridworld_gym`.
 
-    Observations with parts are flattened (see `flatten`), and floats are float32: what the data is read as. With
+    Observations with parts are flattened (see `flatten`), or rows of bytes where a picture is among them (`Parts`), and
+    floats are float32: what the data is read as. With
     render_mode="rgb_array" it can be drawn, as an array, also where there is no screen.
 
     Args:
@@ -131,13 +133,19 @@ def _ant_of_d4rl(*, render_mode: str | None) -> gymnasium.Env:
 def _flat(world: gymnasium.Env) -> gymnasium.Env:
     import gymnasium
 
+    parts = Parts.of(world.observation_space.sample())
+
     def flat(observation: Any) -> Any:
+        if parts is not None:
+            return parts.pack(observation)
         array = np.atleast_1d(flatten(observation))
         return array.astype(np.float32) if array.dtype.kind == "f" else array
 
     first = flat(world.observation_space.sample())
     space = gymnasium.spaces.Box(*limits(first.dtype), first.shape, first.dtype)
-    return gymnasium.wrappers.TransformObservation(world, flat, space)
+    made: Any = gymnasium.wrappers.TransformObservation(world, flat, space)
+    made.parts = parts
+    return made
 
 
 def _import(module: str, name: str, extra: str) -> Any:

@@ -11,7 +11,7 @@ from dr3.data import load
 from dr3.diagnostics.measure import training_data
 from dr3.errors import UserError
 from dr3.export.policy import as_given, drawn_noise, masks_of, outputs_of_run
-from dr3.export.policy_function import policy_function
+from dr3.export.policy_function import observation_inputs, policy_function
 from dr3.export.probe import Arrays
 from dr3.runs import Runs
 from dr3.runs.compiled_policy import CompiledPolicy
@@ -34,11 +34,14 @@ def inputs_and_outputs(
     if tuple(table.observations.shape[1:]) != runs.spec.observation_shape:
         raise UserError(f"{table.name} has observations of another shape than {runs.path} was trained on.")
     kind = next((kind for kind in ("normal", "uniform") if kind in record["acts"]), None)
-    dtype = probe["observation"].dtype
+    seen = probe.get("observation")
+    dtype = np.dtype(np.uint8) if seen is None else seen.dtype
     method = runs.members[number].method
     policy = policy_function(method, runs.spec, dtype, sample=kind is not None, masked="mask" in probe)
     rows = np.arange(len(table))
-    inputs: Arrays = {"observation": as_given(table.observations[rows]).astype(dtype, copy=False)}
+    if table.parts != runs.spec.parts:
+        raise UserError(f"{table.name} has observations of other parts than {runs.path} was trained on.")
+    inputs: Arrays = observation_inputs(as_given(table.observations[rows]).astype(dtype, copy=False), table.parts)
     if "mask" in probe:
         inputs["mask"] = masks_of(table, rows)
     if kind is not None:

@@ -46,7 +46,12 @@ def contract(
             **one.to_json(),
             "acts": "greedily" if policy.noise is None else f"by the input `noise`, {_DRAWN[policy.noise]}",
             "inputs": [
-                {"name": name, "shape": ["n", *shape], "dtype": np.dtype(dtype).name, "is": _INPUTS[name]}
+                {
+                    "name": name,
+                    "shape": ["n", *shape],
+                    "dtype": np.dtype(dtype).name,
+                    "is": _INPUTS[name.partition(".")[0]],
+                }
                 for name, (shape, dtype) in policy.rows.items()
             ],
             "outputs": [

@@ -16,7 +16,7 @@ from dr3.diagnostics.measure import training_data
 from dr3.errors import UserError
 from dr3.export.contract import contract
 from dr3.export.judgement import doctors_word, estimates_of
-from dr3.export.policy_function import PolicyFunction, plain_convolutions, policy_function
+from dr3.export.policy_function import PolicyFunction, observation_inputs, plain_convolutions, policy_function
 from dr3.export.probe import Arrays, probe_rows, write_probe
 from dr3.files import check_file, read_json, sha256_of, write_json, written_whole
 from dr3.runs import Runs
@@ -135,7 +135,7 @@ def outputs_of_run(policy: PolicyFunction, learned: CompiledPolicy, inputs: Arra
 def _probe_inputs(policy: PolicyFunction, runs: Runs, table: Transitions) -> tuple[Arrays, np.ndarray]:
     """Rows of the table for all inputs; noise is drawn from a fixed seed."""
     rows = probe_rows(len(table), as_given(table.observations[:1]).nbytes)
-    inputs: Arrays = {"observation": as_given(table.observations[rows])}
+    inputs: Arrays = observation_inputs(as_given(table.observations[rows]), table.parts)
     if "mask" in policy.rows:
         inputs["mask"] = masks_of(table, rows)
     if policy.noise is not None:

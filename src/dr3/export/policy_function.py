@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+from numpy.typing import NDArray
 
 from dr3.data.transitions import ContinuousActions, DiscreteActions
+from dr3.envs.parts import KINDS, Parts
 from dr3.errors import UserError
 from dr3.methods import Spec
 from dr3.methods.acting import action_values, decide, draw, draws_among, probabilities
@@ -17,6 +19,7 @@ from dr3.networks.convolution import Convolution
 
 Rows = dict[str, tuple[tuple[int, ...], Any]]  # by an input's name: the shape of one row, and its type
 Noise = Literal["normal", "uniform"]
+OBSERVATION = "observation"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +45,7 @@ def policy_function(method: Any, spec: Spec, dtype: Any, *, sample: bool, masked
         masked: Whether there is an input that says which actions are allowed.
     """
     space, noise = spec.action_space, _noise_of(method, spec) if sample else None
-    rows: Rows = {"observation": (spec.observation_shape, dtype)}
+    rows: Rows = observation_rows(spec, dtype)
     if masked:
         if not isinstance(space, DiscreteActions):
             raise UserError("A mask is for discrete actions, and those of this policy are continuous: leave it out.")
@@ -55,7 +58,7 @@ def policy_function(method: Any, spec: Spec, dtype: Any, *, sample: bool, masked
 
     def function(critic: Any, *columns: jax.Array) -> dict[str, jax.Array]:
         given = dict(zip(rows, columns, strict=True))
-        observations, mask = given["observation"], given.get("mask")
+        observations, mask = _observations(given, spec), given.get("mask")
         results = {}
         if isinstance(space, DiscreteActions) and draws_among(method):
             results["probabilities"] = probabilities(method, critic, spec, observations, mask)
@@ -72,6 +75,27 @@ def policy_function(method: Any, spec: Spec, dtype: Any, *, sample: bool, masked
         return results
 
     return PolicyFunction(function, rows, noise)
+
+
+def observation_rows(spec: Spec, dtype: Any) -> Rows:
+    """The inputs that hold an observation: one, or one for each of its parts."""
+    if spec.parts is None:
+        return {OBSERVATION: (spec.observation_shape, dtype)}
+    return {f"{OBSERVATION}.{part.name}": (part.shape, KINDS[part.kind]) for part in spec.parts.parts}
+
+
+def _observations(given: dict[str, jax.Array], spec: Spec) -> Any:
+    """What a network is given: an array, or a mapping of the parts of observations that have some."""
+    if spec.parts is None:
+        return given[OBSERVATION]
+    return {part.name: given[f"{OBSERVATION}.{part.name}"] for part in spec.parts.parts}
+
+
+def observation_inputs(observations: NDArray[Any], parts: Parts | None) -> dict[str, NDArray[Any]]:
+    """Rows of a table as these inputs."""
+    if parts is None:
+        return {OBSERVATION: observations}
+    return {f"{OBSERVATION}.{name}": rows for name, rows in parts.unpack(observations).items()}
 
 
 def _noise_of(method: Any, spec: Spec) -> Noise:

@@ -87,14 +87,20 @@ def _looked_up(source: str | Path, discount: float, rows: NDArray[np.int64], inp
     other = f"{source} are not the data of the contract: give those, or --run RUN to compare on any data"
     if len(table) <= rows.max():
         raise UserError(f"{other} ({len(table):,} rows are fewer than there were).")
-    found = np.asarray(table.observations[rows])
-    if found.shape != inputs["observation"].shape or found.dtype.kind != inputs["observation"].dtype.kind:
-        raise UserError(f"{other} (observations of another shape or type).")
-    found = found.astype(inputs["observation"].dtype, copy=False)
-    differs = (found != inputs["observation"]).reshape(len(rows), -1).any(axis=1)
-    if differs.any():
-        raise UserError(f"{other} (row {rows[np.argmax(differs)]:,} differs).")
-    return {**inputs, "observation": found}
+    seen = np.asarray(table.observations[rows])
+    named = {"observation": seen}
+    if table.parts is not None:
+        named = {f"observation.{name}": part for name, part in table.parts.unpack(seen).items()}
+    if named.keys() != {name for name in inputs if name.partition(".")[0] == "observation"}:
+        raise UserError(f"{other} (observations with other parts).")
+    for name, found in named.items():
+        if found.shape != inputs[name].shape or found.dtype.kind != inputs[name].dtype.kind:
+            raise UserError(f"{other} (observations of another shape or type).")
+        named[name] = found.astype(inputs[name].dtype, copy=False)
+        differs = (named[name] != inputs[name]).reshape(len(rows), -1).any(axis=1)
+        if differs.any():
+            raise UserError(f"{other} (row {rows[np.argmax(differs)]:,} differs).")
+    return {**inputs, **named}
 
 
 def replayed(path: Path, inputs: Arrays) -> Arrays:
@@ -108,7 +114,7 @@ def replayed(path: Path, inputs: Arrays) -> Arrays:
     except Exception as error:  # onnxruntime has a class of its own for each mishap
         raise UserError(f"onnxruntime cannot read {path} ({error}).") from None
     names = [output.name for output in session.get_outputs()]
-    count = len(inputs["observation"])
+    count = len(next(iter(inputs.values())))
     blocks = [
         session.run(names, {name: column[start : start + BLOCK] for name, column in inputs.items()})
         for start in range(0, max(count, 1), BLOCK)
@@ -120,7 +126,7 @@ def _compared(
     path: Path, compared_with: str, record: dict[str, Any], inputs: Arrays, outputs: Arrays, expected: Arrays
 ) -> Verified:
     """Discrete actions are the same, or one is worth as much as the other but for rounding; numbers are to 1e-5."""
-    rows, largest, tied = len(inputs["observation"]), 0.0, 0
+    rows, largest, tied = len(next(iter(inputs.values()))), 0.0, 0
     sentences = []
     for name, wanted in expected.items():
         got = outputs.get(name)

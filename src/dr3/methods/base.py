@@ -21,8 +21,10 @@ from dr3.backup import Backup
 from dr3.data.batch import Batch
 from dr3.data.standardisation import Standardisation
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 from dr3.networks.kernels.both_sides import plain
+from dr3.networks.mixed import Seen
 from dr3.regularizers import CriticView, Gradients, Memory, Regularizer, weigh
 from dr3.shapes import check_shapes
 
@@ -36,12 +38,18 @@ class Spec:
     observation_shape: tuple[int, ...]
     action_space: DiscreteActions | ContinuousActions
     standardisation: Standardisation | None = None  # for methods that standardise what they see
+    parts: Parts | None = None  # where observations are rows of bytes, with pictures and vectors in them
 
     @classmethod
     def of(cls, data: Transitions, *, standardise: bool = False) -> Spec:
         """Of a table; with `standardise` also the mean and deviation of each column, from all its rows."""
-        columns = Standardisation.of(data.observations) if standardise else None
-        return cls(tuple(data.observations.shape[1:]), data.action_space, columns)
+        columns = Standardisation.of(data.vectors) if standardise else None
+        return cls(tuple(data.observations.shape[1:]), data.action_space, columns, data.parts)
+
+    @property
+    def seen(self) -> Seen:
+        """What networks are made for: the parts of an observation where it has some, else its shape."""
+        return self.observation_shape if self.parts is None else self.parts
 
 
 class Method(Protocol):

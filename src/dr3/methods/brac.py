@@ -76,7 +76,7 @@ class BRAC(ContinuousMethod):
         learner = super().init(spec, key)
         size, of_behavior = learner.model.policy.size, jax.random.fold_in(key, BEHAVIOR)
         behavior = GaussianPolicy.create(
-            spec.observation_shape,
+            spec.seen,
             size,
             self.policy_hidden,
             key=of_behavior,

@@ -19,6 +19,7 @@ from dr3.data.standardisation import Standardisation
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.methods.allowed import allowed_only
 from dr3.networks import DiscreteCritic, trunk_for
+from dr3.networks.mixed import Seen
 from dr3.optimization import Adam
 
 
@@ -86,7 +87,8 @@ def cloned_policy(
         batch_size=batch_size,
         rounds=rounds,
         steps_per_round=steps_per_round,
-        standardisation=Standardisation.of(data.observations) if standardise else None,
+        seen=tuple(data.observations.shape[1:]) if data.parts is None else data.parts,
+        standardisation=Standardisation.of(data.vectors) if standardise else None,
     )
 
     def probabilities(observations: Observations, masks: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
@@ -97,7 +99,7 @@ def cloned_policy(
     return probabilities
 
 
-@partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size", "standardisation"))
+@partial(jax.jit, static_argnames=("action_count", "hidden", "batch_size", "seen", "standardisation"))
 def _fit(
     table: Batch,
     kept: Array,
@@ -110,11 +112,12 @@ def _fit(
     batch_size: int,
     rounds: int,
     steps_per_round: int,
+    seen: Seen,
     standardisation: Standardisation | None,
 ) -> DiscreteCritic:
     """The policy that the held-out rows like best, of those at the end of each round."""
     of_trunk, of_head, of_batches = jax.random.split(key, 3)
-    trunk = trunk_for("auto", table.observations.shape[1:], hidden, key=of_trunk, standardisation=standardisation)
+    trunk = trunk_for("auto", seen, hidden, key=of_trunk, standardisation=standardisation)
     policy = DiscreteCritic.create(trunk, action_count, key=of_head)
     optimizer = Adam(learning_rate)
 

@@ -24,6 +24,7 @@ from dr3.methods.units import check_vectors, scaled_rewards, standardisation_for
 from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
 from dr3.networks.dormant import recycle
+from dr3.networks.mixed import parts_of
 from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
@@ -151,7 +152,10 @@ class ContinuousMethod:
                 f"{data.name} have the shape {shape}."
             )
         if self.crop and len(shape) != 3:
-            raise UserError(f"crop is for pictures, but the observations of {data.name} are vectors: give --crop 0.")
+            raise UserError(
+                f"crop is for pictures, but the observations of {data.name} are vectors, or have some among their "
+                "parts: give --crop 0."
+            )
         if self.standardise:
             check_vectors(data)
         data = scaled_rewards(data, self.reward_scale, self.reward_shift)
@@ -182,7 +186,7 @@ class ContinuousMethod:
         space = spec.action_space
         assert isinstance(space, ContinuousActions)
         model = ActorCritic.create(
-            spec.observation_shape,
+            spec.seen,
             space.size,
             hidden=self.hidden,
             policy_hidden=self.policy_hidden,
@@ -268,7 +272,8 @@ class ContinuousMethod:
         space = ContinuousActions(batch.actions.shape[-1], model.low, model.high)
         # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
         plain = dataclasses.replace(self, standardise=False)
-        fresh = plain.init(Spec(tuple(batch.observations.shape[1:]), space), key).model.critics
+        spec = Spec(tuple(batch.observations.shape[1:]), space, parts=parts_of(critics.members[0]))
+        fresh = plain.init(spec, key).model.critics
         states, actions = critics.states(batch.observations), model.to_unit(batch.actions)
         pairs = [
             recycle(own, drawn, own.outputs(seen, actions), self.redo_threshold)

@@ -55,7 +55,7 @@ class ContinuousIQL(ContinuousMethod):
     def init(self, spec: Spec, key: Array) -> Learner:
         learner = super().init(spec, key)
         value = StateValue.create(
-            spec.observation_shape,
+            spec.seen,
             self.hidden,
             key=jax.random.fold_in(key, VALUE),
             channels=self.channels,

@@ -22,6 +22,7 @@ from dr3.methods.units import check_vectors, scaled_rewards, standardisation_for
 from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
 from dr3.networks.dormant import recycle
 from dr3.networks.kernels.both_sides import both_sides, in_one_pass
+from dr3.networks.mixed import parts_of
 from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
@@ -131,7 +132,7 @@ class DiscreteMethod:
     def _trunk(self, spec: Spec, key: Array) -> Trunk:
         return trunk_for(
             self.network,
-            spec.observation_shape,
+            spec.seen,
             self.hidden,
             key=key,
             normalise=self.normalise_features,
@@ -171,7 +172,8 @@ class DiscreteMethod:
         """ReDo: dormant units of the critic drawn anew, their moments cleared; called every `redo_every` updates."""
         critic = learner.critic
         values = jax.eval_shape(lambda: critic.values(critic.features(batch.observations)))
-        spec = Spec(tuple(batch.observations.shape[1:]), DiscreteActions(values.shape[-1]))
+        shape, parts = tuple(batch.observations.shape[1:]), parts_of(critic.trunk)
+        spec = Spec(shape, DiscreteActions(values.shape[-1]), parts=parts)
         # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
         fresh = dataclasses.replace(self, standardise=False).init(spec, key).critic
         outputs = critic.trunk.outputs(batch.observations)

@@ -21,6 +21,8 @@ def scaled_rewards(data: Transitions, scale: float, shift: float) -> Transitions
 
 def check_vectors(data: Transitions) -> None:
     """Refuse to standardise pictures: their pixels have one unit, and are divided by 255 already."""
+    if data.parts is not None and data.parts.numbers:
+        return
     if len(shape := tuple(data.observations.shape[1:])) != 1:
         raise UserError(
             f"standardise is for observations that are vectors; those of {data.name} have the shape {shape}."

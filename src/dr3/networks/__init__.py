@@ -9,6 +9,7 @@ from dr3.networks.gaussian_policy import GaussianPolicy, TanhGaussian
 from dr3.networks.heads import Heads, HistogramCritic, MultiHeadCritic, QuantileCritic
 from dr3.networks.image_encoder import ImageEncoder
 from dr3.networks.linear import Linear
+from dr3.networks.mixed import Mixed, MixedEncoder
 from dr3.networks.mlp import MLP
 from dr3.networks.normalised import Normalised
 from dr3.networks.policy_critic import PolicyCritic
@@ -28,6 +29,8 @@ __all__ = [
     "HistogramCritic",
     "ImageEncoder",
     "Linear",
+    "Mixed",
+    "MixedEncoder",
     "MultiHeadCritic",
     "Network",
     "Normalised",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from dr3.networks.image_encoder import ImageEncoder, encoder_for
 from dr3.networks.kernels.product import product
 from dr3.networks.layer_norm import Norms, hidden_output, norms_for
 from dr3.networks.linear import Linear
+from dr3.networks.mixed import MixedEncoder, Seen
 from dr3.networks.mlp import standardised
 
 States = tuple[Array, ...]  # (n, …) for each of several critics
@@ -51,14 +52,14 @@ class ActionCritic(eqx.Module):
     stack: tuple[Linear, ...]
     head: Linear
     width: int = eqx.field(static=True)
-    encoder: ImageEncoder | None = None
+    encoder: ImageEncoder | MixedEncoder | None = None
     norms: Norms = ()
     standardisation: Standardisation | None = eqx.field(static=True, default=None)  # of states that are vectors
 
     @classmethod
     def create(
         cls,
-        shape: tuple[int, ...],
+        shape: Seen,
         actions: int,
         hidden: tuple[int, ...],
         *,
@@ -68,8 +69,8 @@ class ActionCritic(eqx.Module):
         standardisation: Standardisation | None = None,
     ) -> ActionCritic:
         """`channels` are those of the encoder, where the observations are pictures."""
-        encoder = encoder_for(shape, channels, key=key, layer_norm=layer_norm)
-        inputs = math.prod(shape) if encoder is None else encoder.width
+        encoder = encoder_for(shape, channels, key=key, layer_norm=layer_norm, standardisation=standardisation)
+        inputs = math.prod(cast(tuple[int, ...], shape)) if encoder is None else encoder.width
         of_first, *of_stack, of_head = jax.random.split(key, len(hidden) + 1)
         first = StateActionLinear.create(inputs, actions, hidden[0], key=of_first)
         sizes = zip(hidden[:-1], hidden[1:], of_stack, strict=True)
@@ -101,7 +102,8 @@ class ActionCritic(eqx.Module):
 
     def layers(self) -> dict[str, Any]:
         """All layers by name, in forward order; the last one is `head`."""
-        hidden = {f"dense{number}": layer for number, layer in enumerate((self.first, *self.stack), start=1)}
+        stack = self.stack if isinstance(self.stack, tuple) else ()  # an empty one tree_at wraps as a leaf
+        hidden = {f"dense{number}": layer for number, layer in enumerate((self.first, *stack), start=1)}
         return {**({} if self.encoder is None else self.encoder.layers()), **hidden, "head": self.head}
 
 
@@ -117,7 +119,7 @@ class TwinCritics(eqx.Module):
     @classmethod
     def create(
         cls,
-        shape: tuple[int, ...],
+        shape: Seen,
         actions: int,
         hidden: tuple[int, ...],
         *,

@@ -11,6 +11,7 @@ from jax import Array
 from dr3.data.standardisation import Standardisation
 from dr3.networks.action_critic import TwinCritics
 from dr3.networks.gaussian_policy import GaussianPolicy
+from dr3.networks.mixed import Seen
 
 
 class ActorCritic(eqx.Module):
@@ -28,7 +29,7 @@ class ActorCritic(eqx.Module):
     @classmethod
     def create(
         cls,
-        shape: tuple[int, ...],
+        shape: Seen,
         actions: int,
         *,
         hidden: tuple[int, ...],

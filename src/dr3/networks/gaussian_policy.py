@@ -13,6 +13,7 @@ from jax import Array
 from dr3.data.standardisation import Standardisation
 from dr3.networks.image_encoder import ImageMLP, dense_for
 from dr3.networks.linear import Linear
+from dr3.networks.mixed import Seen
 from dr3.networks.mlp import MLP
 
 # As in CQL's public release.
@@ -76,7 +77,7 @@ class GaussianPolicy(eqx.Module):
     @classmethod
     def create(
         cls,
-        shape: tuple[int, ...],
+        shape: Seen,
         actions: int,
         hidden: tuple[int, ...],
         *,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
 from jax import Array
 
 from dr3.data.standardisation import Standardisation
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 from dr3.networks.convolution import Convolution
 from dr3.networks.layer_norm import Norms, hidden_output, norms_for
 from dr3.networks.linear import Linear
+from dr3.networks.mixed import MixedEncoder, Seen
 from dr3.networks.mlp import MLP
 
 KERNEL = 3
@@ -62,7 +65,7 @@ class ImageEncoder(eqx.Module):
 class ImageMLP(eqx.Module):
     """Dense layers over what an encoder of its own sees: (n, h, w, c) -> (n, width)."""
 
-    encoder: ImageEncoder
+    encoder: ImageEncoder | MixedEncoder
     dense: MLP
 
     @property
@@ -72,12 +75,12 @@ class ImageMLP(eqx.Module):
     def __call__(self, observations: Array) -> Array:
         return self.dense(self.encoder(observations))
 
-    def layers(self) -> dict[str, Convolution | Linear]:
+    def layers(self) -> dict[str, Any]:
         return {**self.encoder.layers(), **self.dense.layers()}
 
 
 def dense_for(
-    shape: tuple[int, ...],
+    shape: Seen,
     hidden: tuple[int, ...],
     channels: tuple[int, ...],
     *,
@@ -86,16 +89,29 @@ def dense_for(
     standardisation: Standardisation | None = None,
 ) -> MLP | ImageMLP:
     """Dense layers as CQL's release draws them, over what an encoder sees where observations are pictures."""
-    encoder = encoder_for(shape, channels, key=of_encoder)
+    encoder = encoder_for(shape, channels, key=of_encoder, standardisation=standardisation)
     if encoder is None:
+        assert not isinstance(shape, Parts)
         return MLP.create(shape, hidden, key=key, layer=Linear.biased, standardisation=standardisation)
     return ImageMLP(encoder, MLP.create((encoder.width,), hidden, key=key, layer=Linear.biased))
 
 
 def encoder_for(
-    shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array, layer_norm: bool = False
-) -> ImageEncoder | None:
-    """An encoder where observations are pictures (height, width, channels); vectors need none."""
+    shape: Seen,
+    channels: tuple[int, ...],
+    *,
+    key: Array,
+    layer_norm: bool = False,
+    standardisation: Standardisation | None = None,
+) -> ImageEncoder | MixedEncoder | None:
+    """An encoder where observations are pictures (height, width, channels), or have parts; vectors need none."""
+    if isinstance(shape, Parts):
+
+        def encoder(picture: tuple[int, ...], key: Array) -> ImageEncoder:
+            return ImageEncoder.create(picture, channels, key=key, layer_norm=layer_norm)
+
+        of_pictures = jax.random.fold_in(key, OF_ENCODER)
+        return MixedEncoder.create(shape, encoder, key=of_pictures, standardisation=standardisation)
     if len(shape) != 3:
         return None
     return ImageEncoder.create(shape, channels, key=jax.random.fold_in(key, OF_ENCODER), layer_norm=layer_norm)

@@ -10,6 +10,7 @@ from dr3.data.standardisation import Standardisation
 from dr3.networks.action_critic import TwinCritics
 from dr3.networks.image_encoder import ImageMLP, dense_for
 from dr3.networks.linear import Linear
+from dr3.networks.mixed import Seen
 from dr3.networks.mlp import MLP
 
 
@@ -22,7 +23,7 @@ class StateValue(eqx.Module):
     @classmethod
     def create(
         cls,
-        shape: tuple[int, ...],
+        shape: Seen,
         hidden: tuple[int, ...],
         *,
         key: Array,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
+import jax
 from jax import Array
 
 from dr3.data.standardisation import Standardisation
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 from dr3.networks.convolutional import minatar, nature
 from dr3.networks.critic import Trunk
+from dr3.networks.mixed import Mixed, MixedEncoder, Seen
 from dr3.networks.mlp import MLP
 from dr3.networks.normalised import Normalised
 
@@ -20,7 +23,7 @@ LARGE_IMAGE = 36  # the side from which the Nature network's strides leave somet
 
 def trunk_for(
     network: Network,
-    shape: tuple[int, ...],
+    shape: Seen,
     hidden: tuple[int, ...],
     *,
     key: Array,
@@ -31,19 +34,26 @@ def trunk_for(
 ) -> Trunk:
     """The network for observations of this shape; "auto" takes convolutions for images (height, width, channels).
 
+    Of observations with parts each picture has such a network, whose features are as wide as the first entry of
+    `hidden`; joined with the vectors they are what the dense layers see.
+
     A convolutional network's features are as wide as the last entry of `hidden`. `normalise` gives them unit length.
 
     Args:
         network: Its name.
-        shape: Of one observation.
+        shape: Of one observation, or its parts.
         hidden: Widths of dense layers; the last is that of the features.
         key: Draws the weights.
         normalise: Give the features unit length.
         layer_norm: A LayerNorm before every ReLU.
         hyperspherical: Features and weights of unit length in every layer; for dense layers alone.
-        standardisation: Of observations that are vectors, before the first layer.
+        standardisation: Of observations that are vectors, or of those that are parts, before the first layer.
     """
     if hyperspherical:
+        if isinstance(shape, Parts):
+            raise UserError(
+                "hyperspherical is for dense layers, and these observations have pictures among their parts."
+            )
         if network not in ("auto", "mlp") or (network == "auto" and len(shape) == 3):
             raise UserError("hyperspherical is for dense layers: images need --network mlp for it.")
         dense = MLP.hyperspherical(shape, hidden, key=key, standardisation=standardisation)
@@ -54,13 +64,22 @@ def trunk_for(
 
 def _plain(
     network: Network,
-    shape: tuple[int, ...],
+    shape: Seen,
     hidden: tuple[int, ...],
     *,
     key: Array,
     layer_norm: bool,
     standardisation: Standardisation | None,
 ) -> Trunk:
+    if isinstance(shape, Parts):
+        of_pictures, of_dense = jax.random.split(key)
+
+        def encoder(image: tuple[int, ...], key: Array) -> Trunk:
+            return _plain(network, image, hidden[:1], key=key, layer_norm=layer_norm, standardisation=None)
+
+        joined = MixedEncoder.create(shape, encoder, key=of_pictures, standardisation=standardisation)
+        dense = MLP.create((joined.width,), hidden, key=of_dense, layer_norm=layer_norm)
+        return Mixed(joined, dense, dense.width)
     if network == "auto":
         network = "mlp" if len(shape) != 3 else "nature" if min(shape[:2]) >= LARGE_IMAGE else "minatar"
     if network == "mlp":

@@ -138,7 +138,9 @@ class FQE:
         rows = [Rows(jnp.asarray(np.resize(one, most)), jnp.int32(len(one)), jnp.asarray(s)) for one, s in drawn]
         starting = [jnp.asarray(acting.here[s]) for _, s in drawn]
         keys = jax.random.split(jax.random.key(self.seed), self.networks)
-        states = [begin(Spec.of(data), len(acting), self.hidden, self.learning_rate, key) for key in keys]
+        # Of plain vectors `_log` takes off mean and deviation; of those among pictures the networks do.
+        spec = Spec.of(data, standardise=data.parts is not None and data.parts.numbers > 0)
+        states = [begin(spec, len(acting), self.hidden, self.learning_rate, key) for key in keys]
         spread, scale = float(returns[starts].std()), float(log.scaling.value)
         found: list[Floats] = []  # the values of every horizon: (networks, K)
         moved = np.full((2, len(acting)), np.inf)

@@ -80,11 +80,12 @@ def begin(spec: Spec, policies: int, hidden: tuple[int, ...], learning_rate: flo
     """A network before its first update; its heads begin at zero."""
     space = spec.action_space
     if isinstance(space, DiscreteActions):
-        trunk: Any = trunk_for("auto", spec.observation_shape, hidden, key=key)
+        trunk: Any = trunk_for("auto", spec.seen, hidden, key=key, standardisation=spec.standardisation)
         size, limits = space.count * (trunk.width + 1), (space.count, 0.0, 0.0)
     else:
-        channels = (16, 16, 16) if len(spec.observation_shape) == 3 else ()
-        trunk = ActionCritic.create(spec.observation_shape, space.size, hidden, key=key, channels=channels)
+        channels = (16, 16, 16) if spec.parts is not None or len(spec.observation_shape) == 3 else ()
+        several: dict[str, Any] = {"channels": channels, "standardisation": spec.standardisation}
+        trunk = ActionCritic.create(spec.seen, space.size, hidden, key=key, **several)
         size, limits = trunk.width + 1, (0, space.low, space.high)
     judges = Judges(trunk, jnp.zeros((policies, size)), *limits)
     return State(judges, Adam(learning_rate).init(judges), jnp.zeros((), jnp.int32))

@@ -19,6 +19,7 @@ from dr3.data.source import absolute
 from dr3.data.standardisation import Standardisation
 from dr3.data.subsets import split_episodes
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 from dr3.files import read_json
 from dr3.hyperparameters import MOST, check_settings, within
@@ -159,10 +160,17 @@ class RunConfig:
         others: dict[str, Any] = {name: record[name] for name in names[names.index("steps") :] if name in record}
         with _in_part("init_from"):
             others["init_from"] = None if start is None else StartConfig(**start)
+        with _in_part("parts"):
+            parts = None if (text := record.get("parts")) is None else Parts.from_json(text)
+            if parts is not None and record["observation_shape"] != [parts.nbytes]:
+                raise UserError(
+                    f"they have {parts.nbytes} bytes, but observation_shape is {record['observation_shape']}."
+                )
         columns = record.get("standardisation")
         with _in_part("standardisation"):
-            columns = None if columns is None else _standardisation(columns, record["observation_shape"])
-        spec = Spec(tuple(record["observation_shape"]), actions, columns)
+            shape = record["observation_shape"] if parts is None else [parts.numbers]
+            columns = None if columns is None else _standardisation(columns, shape)
+        spec = Spec(tuple(record["observation_shape"]), actions, columns, parts)
         return cls(data, spec, tuple(members), **others)
 
     def to_json(self) -> dict[str, Any]:
@@ -181,6 +189,7 @@ class RunConfig:
                 if columns is None
                 else {"standardisation": {"mean": [*columns.mean], "deviation": [*columns.deviation]}}
             ),
+            **({} if self.spec.parts is None else {"parts": self.spec.parts.to_json()}),
             "members": [member.to_json() for member in self.members],
             **({} if self.init_from is None else {"init_from": dataclasses.asdict(self.init_from)}),
         }

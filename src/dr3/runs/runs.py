@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property, partial
 from numbers import Integral
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
+from dr3.envs.parts import named_leaves
 from dr3.errors import UserError
 from dr3.files import read_json
 from dr3.methods import Method, Spec
@@ -123,7 +125,7 @@ class Runs:
 
     def policy(
         self,
-        observations: ArrayLike,
+        observations: ArrayLike | Mapping[str, Any],
         mask: ArrayLike | None = None,
         *,
         member: int | None = None,
@@ -138,7 +140,7 @@ class Runs:
         return self._learned(member, step)(decide, rows, self._mask(mask, len(rows)))
 
     def action_values(
-        self, observations: ArrayLike, *, member: int | None = None, step: int | None = None
+        self, observations: ArrayLike | Mapping[str, Any], *, member: int | None = None, step: int | None = None
     ) -> NDArray[Any]:
         """Q(s, ·) of all actions, where they are discrete: (n, A)."""
         self._need_discrete("action_values", "runs.q values actions that it is given")
@@ -146,7 +148,7 @@ class Runs:
 
     def probabilities(
         self,
-        observations: ArrayLike,
+        observations: ArrayLike | Mapping[str, Any],
         mask: ArrayLike | None = None,
         *,
         member: int | None = None,
@@ -158,14 +160,24 @@ class Runs:
         return self._learned(member, step)(probabilities, rows, self._mask(mask, len(rows)))
 
     def q(
-        self, observations: ArrayLike, actions: ArrayLike, *, member: int | None = None, step: int | None = None
+        self,
+        observations: ArrayLike | Mapping[str, Any],
+        actions: ArrayLike,
+        *,
+        member: int | None = None,
+        step: int | None = None,
     ) -> NDArray[Any]:
         """Q(s, a): (n,)."""
         rows = self._observations(observations)
         return self._learned(member, step)(_values, rows, self._actions(actions, len(rows)))
 
     def features(
-        self, observations: ArrayLike, actions: ArrayLike, *, member: int | None = None, step: int | None = None
+        self,
+        observations: ArrayLike | Mapping[str, Any],
+        actions: ArrayLike,
+        *,
+        member: int | None = None,
+        step: int | None = None,
     ) -> NDArray[Any]:
         """phi(s, a): (n, d), or (critics, n, d) of an ensemble."""
         rows = self._observations(observations)
@@ -219,9 +231,16 @@ class Runs:
             self._policies[place] = CompiledPolicy(self.members[number].method, self.critics(at)[number], self.spec)
         return self._policies[place]
 
-    def _observations(self, values: ArrayLike) -> NDArray[Any]:
-        """Checked: real numbers, of the shape of the data's, finite."""
+    def _observations(self, values: ArrayLike | Mapping[str, Any]) -> NDArray[Any]:
+        """Checked: real numbers, of the shape of the data's, finite. Those with parts may be a mapping of them."""
+        parts = self.spec.parts
+        if parts is not None and isinstance(values, Mapping):
+            first = next(iter(named_leaves(values).values()), np.zeros(0))
+            return parts.pack(values, rows=len(first) if first.ndim else 0)
         observations = _numbers(values)
+        if parts is not None and observations.dtype != np.uint8:
+            names = ", ".join(part.name for part in parts.parts)
+            raise UserError(f"Observations are a mapping of their parts ({names}), each with n rows.")
         if observations.shape[1:] != self.spec.observation_shape or not observations.ndim:
             raise UserError(
                 f"Observations must have the shape (n, {', '.join(map(str, self.spec.observation_shape))}), "
@@ -284,7 +303,7 @@ def _values(method: Method, critic: Any, spec: Spec, *rows: jax.Array) -> jax.Ar
     return method.values(critic, *rows)
 
 
-def _numbers(values: ArrayLike) -> NDArray[Any]:
+def _numbers(values: Any) -> NDArray[Any]:
     try:
         array = np.asarray(values)
     except ValueError:

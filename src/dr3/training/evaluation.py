@@ -26,6 +26,7 @@ from dr3.envs import (
     policy_values,
     spelled_gridworld,
 )
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 from dr3.hyperparameters import whole_number
 from dr3.methods import Method, Spec
@@ -33,7 +34,7 @@ from dr3.methods.acting import decide
 from dr3.runs.outcomes import DISCOUNTED_VALUE, NORMALISED_SCORE, RETURN, SUCCESS, outcome_of
 from dr3.training.emulation import EmulatedRollouts
 from dr3.training.rollouts import play
-from dr3.training.side_by_side import actions_of, play_side_by_side
+from dr3.training.side_by_side import actions_of, parts_of_world, play_side_by_side
 
 EVALUATION_STREAM = 4  # beside those of the training loop
 
@@ -61,6 +62,13 @@ class Policy:
             raise UserError(
                 f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
                 f"policies are evaluated in {shape}; name another env, or none."
+            )
+
+    def check_parts(self, world: Parts | None) -> None:
+        """Refuse a world whose observations have other parts than those of the data."""
+        if world != self.spec.parts:
+            raise UserError(
+                "The parts of the data's observations are not those of the world that policies are tried in."
             )
 
     def check_actions(self, world: DiscreteActions | ContinuousActions) -> None:
@@ -129,6 +137,7 @@ class Rollouts:
 
     def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
         policy.check_actions(actions_of(self.env))
+        policy.check_parts(parts_of_world(self.env))
         streams = (np.random.SeedSequence((seed, step, episode)) for episode in range(self.episodes))
         seeds = [int(stream.generate_state(1)[0]) for stream in streams]
         episodes = play_side_by_side(self.env, policy, seeds, discount)

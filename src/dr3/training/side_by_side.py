@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dr3.cores import available_cores
 from dr3.data.transitions import ContinuousActions, DiscreteActions
+from dr3.envs.parts import Parts
 from dr3.envs.worlds import make_world
 from dr3.errors import UserError
 
@@ -132,6 +133,11 @@ def _worlds(name: str, count: int) -> list[gymnasium.Env]:
     while len(copies) < count:
         copies.append(make_world(name))
     return copies[:count]
+
+
+def parts_of_world(name: str) -> Parts | None:
+    """The parts of a Gymnasium world's observations, where there are pictures among them."""
+    return getattr(_worlds(name, 1)[0], "parts", None)
 
 
 def actions_of(name: str) -> DiscreteActions | ContinuousActions:

@@ -5,7 +5,7 @@ The same functions encode the rows that are learned from and, later, the rows th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dr3.data.checks import refuse
 from dr3.data.tables.schema import Schema, check_there
 from dr3.data.tables.source import Part, Source, arrow, open_source
+from dr3.errors import UserError
 
 MOST_SHOWN = 8  # of categories, in a sentence
 
@@ -31,7 +32,11 @@ def encode_rows(schema: Schema, rows: Any) -> Floats:
         UserError: A column is missing, or a row holds what the schema does not know: a category, or nothing.
     """
     return _encoded(
-        schema, rows, schema.observation, lambda encoder, part: encoder.observations(part, schema.observation)
+        schema,
+        rows,
+        schema.observation,
+        "observation",
+        lambda encoder, part: encoder.observations(part, schema.observation),
     )
 
 
@@ -48,17 +53,31 @@ def encode_masks(schema: Schema, rows: Any) -> NDArray[np.bool_]:
     if mask is None or count is None:
         refuse("the schema", "it names no mask, or not how many actions there are ('num_actions').")
     columns = (mask,) if isinstance(mask, str) else mask
-    return _encoded(schema, rows, columns, lambda encoder, part: encoder.masks(part, mask, count))
+    return _encoded(schema, rows, columns, "mask", lambda encoder, part: encoder.masks(part, mask, count))
 
 
-def _encoded(schema: Schema, rows: Any, columns: Sequence[str], encode: Any) -> NDArray[Any]:
+def _encoded(schema: Schema, rows: Any, columns: Sequence[str], role: str, encode: Any) -> NDArray[Any]:
     if isinstance(rows, list | tuple):
-        rows = arrow("the rows").Table.from_pylist(list(rows))
+        if not all(isinstance(row, Mapping) for row in rows):
+            raise UserError(
+                "The rows must be a table in memory, or a list of mappings from a column's name to a value."
+            )
+        pyarrow = arrow("the rows")
+        rows = _as_arrow(pyarrow, rows)
     source = open_source(rows)
+    if source.rows() == 0:
+        raise UserError("There are no rows to encode.")
     for name in columns:
-        check_there(name, source.names, source.name, "observation")
+        check_there(name, source.names, source.name, role)
     encoder = Encoder(schema, source, columns=[name for name in schema.observation if name in source.names])
     return np.concatenate([encode(encoder, part) for part in source.parts(columns)])
+
+
+def _as_arrow(pyarrow: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    try:
+        return pyarrow.Table.from_pylist(list(rows))
+    except pyarrow.ArrowException as error:
+        raise UserError(f"The rows hold values of different types in one column ({error}).") from None
 
 
 class Encoder:
@@ -110,9 +129,16 @@ class Encoder:
         if not self.is_number(array.type):
             self.refuse_type(part.where, column, array.type, "numbers are needed")
         values, gone = self._plain(array)
-        self.refuse_missing(part, column, gone if only is None else gone & only)
-        values = np.where(gone, 0, values)
-        return self._finite(part, column, values)
+        missing, rule = gone if only is None else gone & only, self.schema.missing.get(column)
+        if rule is None or isinstance(rule, str):
+            self.refuse_missing(part, column, missing)
+            rule = 0
+        self._count_filled(column, missing)
+        return self._finite(part, column, np.where(gone, rule, values))
+
+    def _count_filled(self, column: str, missing: NDArray[np.bool_]) -> None:
+        if missing.any():
+            self.filled[column] = self.filled.get(column, 0) + int(missing.sum())
 
     def flags(self, part: Part, column: str) -> NDArray[np.bool_]:
         """True or false, or 1 and 0: (n,)."""
@@ -151,8 +177,17 @@ class Encoder:
         self, part: Part, columns: str | tuple[str, ...], actions: int, only: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Which actions are allowed: (n, actions). A list has a boolean for each action, or the allowed actions."""
-        if not isinstance(columns, str):
-            return np.stack([self._mask_column(part, one, only) for one in columns], axis=1)
+        if isinstance(columns, str):
+            allowed = self._mask_lists(part, columns, actions, only)
+        else:
+            allowed = np.stack([self._mask_column(part, one, only) for one in columns], axis=1)
+        nothing = ~allowed.any(axis=1) & (True if only is None else only)
+        if nothing.any():
+            name = columns if isinstance(columns, str) else f"{columns[0]} … {columns[-1]}"
+            refuse(part.where, f"row {part.row(int(np.argmax(nothing)))} of {name!r} allows no action at all.")
+        return allowed
+
+    def _mask_lists(self, part: Part, columns: str, actions: int, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         array = part.array(columns)
         if not self._is_list_type(array.type):
             self.refuse_type(part.where, columns, array.type, "a mask is a column for each action, or one of lists")
@@ -163,6 +198,9 @@ class Encoder:
         inside = array.drop_null().flatten()
         out = np.zeros((rows, actions), np.bool_)
         at = np.repeat(np.arange(rows), lengths)
+        if (empty := np.asarray(inside.is_null())).any():
+            row = part.row(int(at[int(np.argmax(empty))]))
+            refuse(part.where, f"row {row} of {columns!r} has an entry that is missing.")
         if self.types.is_boolean(array.type.value_type):
             if (odd := (lengths != actions) & ~gone).any():
                 row = int(np.argmax(odd))
@@ -170,7 +208,7 @@ class Encoder:
                     part.where,
                     f"row {part.row(row)} of {columns!r} has {lengths[row]} entries, but there are {actions} actions.",
                 )
-            out[~gone] = np.asarray(inside.fill_null(False)).reshape(-1, actions)
+            out[~gone] = np.asarray(inside).reshape(-1, actions)
             return out
         taken = self._list_actions(part, columns, inside, at)
         if (outside := (taken < 0) | (taken >= actions)).any():
@@ -203,7 +241,7 @@ class Encoder:
             return taken
         if not self.types.is_integer(inside.type):
             self.refuse_type(part.where, column, inside.type, "a mask's lists hold booleans, or the allowed actions")
-        return np.asarray(inside.fill_null(-1)).astype(np.int64)
+        return np.asarray(inside).astype(np.int64)
 
     def _mask_column(self, part: Part, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if only is None:
@@ -238,8 +276,8 @@ class Encoder:
         missing = gone if only is None else gone & only
         if rule is None or rule == "drop":  # rows to be dropped are no longer here
             self.refuse_missing(part, column, missing)
-        if column == name and missing.any():
-            self.filled[name] = self.filled.get(name, 0) + int(missing.sum())
+        if column == name:
+            self._count_filled(name, missing)
         if rule == "flag":
             out[:, -1] = missing
 
@@ -268,9 +306,12 @@ class Encoder:
     def _list(self, part: Part, column: str, only: NDArray[np.bool_] | None, size: int | None) -> Floats:
         """Lists of one length: (n, size); zeros in the rows that do not count."""
         array = part.array(column)
-        lengths, gone = self._lengths(array), np.asarray(array.is_null())
+        gone = np.asarray(array.is_null())
+        lengths = np.zeros(len(array), np.int64) if self.types.is_null(array.type) else self._lengths(array)
         counts = np.ones(len(array), np.bool_) if only is None else only
         self.refuse_missing(part, column, gone & counts)
+        if self.types.is_null(array.type):  # no row holds a list
+            return np.zeros((len(array), size or 0), np.float32)
         if (odd := counts & (lengths != size)).any():
             row = int(np.argmax(odd))
             refuse(part.where, f"row {part.row(row)} of {column!r} has {lengths[row]} entries, but the others {size}.")
@@ -298,6 +339,8 @@ class Encoder:
         if self.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         kind = array.type
+        if self.types.is_null(kind):
+            return np.full(len(array), -2)
         try:
             known = self.pyarrow.array(list(labels)).cast(kind)
         except self.pyarrow.ArrowException:
@@ -319,7 +362,8 @@ class Encoder:
         return width + (self.schema.missing.get(name) == "flag")
 
     def _is_list(self, name: str) -> bool:
-        return self._is_list_type(self.source.types.field(name).type)
+        kind = self.source.types.field(name).type
+        return self._is_list_type(kind) or (self.types.is_null(kind) and name in self.schema.sizes)
 
     def _is_list_type(self, kind: Any) -> bool:
         return self.types.is_list(kind) or self.types.is_large_list(kind) or self.types.is_fixed_size_list(kind)
@@ -327,7 +371,9 @@ class Encoder:
     def is_number(self, kind: Any) -> bool:
         if self.types.is_dictionary(kind):
             kind = kind.value_type
-        tests = (self.types.is_integer, self.types.is_floating, self.types.is_boolean, self.types.is_decimal)
+        types = self.types
+        # A column in which every value is missing has a type of its own.
+        tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
         return any(test(kind) for test in tests)
 
     def _all_whole(self, array: Any) -> bool:
@@ -367,7 +413,7 @@ class Encoder:
             return
         row = part.row(int(np.argmax(gone)))
         count = sum(int(self.missing(each.array(column)).sum()) for each in self.source.parts([column]))
-        rules = f"say what to do in the schema, as in [missing] {column} = 0.0, 'flag' or 'drop'"
+        rules = f"say what to do in the schema: [missing] {column} = {self.schema.rules_for(column)}"
         refuse(part.where, f"{column!r} is missing in {count:,} rows (the first is row {row}); {rules}.")
 
     def missing(self, array: Any) -> NDArray[np.bool_]:

@@ -63,14 +63,16 @@ def order_rows(encoder: Encoder) -> Order:
         new[1:] |= (terminals | timeouts)[:-1]
     ends = np.r_[new[1:], True]  # of an episode, as far as the log knows it
     _check_ends(encoder, keys, order, terminals | timeouts, ends)
+    behind_dropped, before_dropped = _beside_dropped(keys, order)
     open_ended = ends & ~terminals & ~timeouts
     if open_ended.any():
         if schema.ends is None and schema.terminal is None:
             _ask_how_episodes_end(encoder, int(open_ended.sum()))
-        terminals = terminals | (open_ended & (schema.ends == "terminal"))
-        timeouts = timeouts | (open_ended & (schema.ends == "timeout"))
+        # Where an episode's own last row was dropped, the one that is last now is not how it ended.
+        terminals = terminals | (open_ended & ~before_dropped & (schema.ends == "terminal"))
+        timeouts = timeouts | (open_ended & (before_dropped | (schema.ends == "timeout")))
 
-    interrupted, remarks = _interruptions(encoder, keys, order, new)
+    interrupted, remarks = _interruptions(encoder, keys, order, new, behind_dropped)
     first = new | interrupted
     last = np.r_[first[1:], True]
     known_next = bool(schema.next_observation) and (schema.mask is None or schema.next_mask is not None)
@@ -98,7 +100,9 @@ class _Keys:
         self.incomplete: dict[str, int] = {}
         dropping = [name for name, rule in schema.missing.items() if rule == "drop"]
         columns = [schema.episode, schema.time, schema.terminal, schema.timeout, *dropping]
-        found: dict[str, list[NDArray[Any]]] = {name: [] for name in ("codes", "times", "ends", "cuts", "complete")}
+        found: dict[str, list[NDArray[Any]]] = {
+            name: [] for name in ("codes", "times", "ends", "cuts", "complete", "placed")
+        }
         self.files: list[tuple[str, int, int]] = []  # file, its first row there, its first row here
         seen = 0
         for part in encoder.source.parts([one for one in columns if one is not None] or [schema.reward]):
@@ -114,6 +118,7 @@ class _Keys:
             found["complete"].append(complete)
             found["codes"].append(self._codes(encoder, part, schema.episode, complete))
             found["times"].append(self._times(encoder, part, schema.time, complete))
+            found["placed"].append(complete | self._placed(encoder, part))
             for flag, column in (("ends", schema.terminal), ("cuts", schema.timeout)):
                 flags = np.zeros(rows, np.bool_)
                 if column is not None:
@@ -122,6 +127,7 @@ class _Keys:
         self.incomplete = {reason: count for reason, count in self.incomplete.items() if count}
         joined = {name: np.concatenate(arrays) if arrays else np.zeros(0, bool) for name, arrays in found.items()}
         self.codes, self.complete = self._ranked(joined["codes"]), joined["complete"]
+        self.placed = joined["placed"]  # rows of which it is known where they come, be they dropped or not
         self.terminals, self.timeouts = joined["ends"], joined["cuts"]
         self.times = joined["times"] if schema.time else None
 
@@ -132,6 +138,13 @@ class _Keys:
             ranks[self.labels[label]] = rank
             self.labels[label] = rank
         return ranks[codes]
+
+    def _placed(self, encoder: Encoder, part: Part) -> Flags:
+        placed = np.ones(len(part.columns), np.bool_)
+        for column in (encoder.schema.episode, encoder.schema.time):
+            if column is not None:
+                placed &= ~encoder.missing(part.array(column))
+        return placed
 
     def _codes(self, encoder: Encoder, part: Part, column: str | None, complete: Flags) -> NDArray[np.int32]:
         if column is None:
@@ -224,13 +237,16 @@ def _ask_how_episodes_end(encoder: Encoder, count: int) -> None:
     )
 
 
-def _interruptions(encoder: Encoder, keys: _Keys, order: NDArray[np.int32], new: Flags) -> tuple[Flags, list[str]]:
+def _interruptions(
+    encoder: Encoder, keys: _Keys, order: NDArray[np.int32], new: Flags, interrupted: Flags
+) -> tuple[Flags, list[str]]:
     """Where rows of an episode are missing: before this row one was dropped, or the time jumps by more than a step."""
     schema = encoder.schema
-    interrupted = np.zeros(len(order), np.bool_)
     remarks: list[str] = []
-    if not keys.complete.all():
-        interrupted |= _behind_dropped(keys, order)
+    if lost := int((~keys.placed).sum()):
+        remarks.append(
+            f"{lost:,} rows that were left out name no episode or no time, so it is not known where they are missing."
+        )
     if keys.times is None:
         if schema.episode is not None:
             remarks.append("The schema names no 'time', so rows of an episode are in the order of the file.")
@@ -247,7 +263,7 @@ def _interruptions(encoder: Encoder, keys: _Keys, order: NDArray[np.int32], new:
             )
         return (interrupted | gap) & ~new, remarks
     if not keys.dates and np.issubdtype(times.dtype, np.integer):
-        inside = jumps[~new]
+        inside = jumps[~new & ~interrupted]
         if len(inside) and np.median(inside) == 1 and (gaps := int((inside > 1).sum())):
             remarks.append(
                 f"In {gaps:,} places {schema.time!r} jumps by more than 1 inside an episode; if rows are missing "
@@ -256,12 +272,15 @@ def _interruptions(encoder: Encoder, keys: _Keys, order: NDArray[np.int32], new:
     return interrupted & ~new, remarks
 
 
-def _behind_dropped(keys: _Keys, order: NDArray[np.int32]) -> Flags:
-    """Rows in front of which one of the same episode was dropped for a missing value."""
-    everything = np.lexsort(
-        (keys.times, keys.codes) if keys.times is not None else (np.arange(len(keys.codes)), keys.codes)
-    )
-    complete = keys.complete[everything]
-    behind = np.zeros(len(keys.complete), np.bool_)
-    behind[everything[1:]] = ~complete[:-1] & complete[1:]
-    return behind[order]
+def _beside_dropped(keys: _Keys, order: NDArray[np.int32]) -> tuple[Flags, Flags]:
+    """Rows in front of which, and rows behind which, one of the same episode was dropped for a missing value."""
+    behind, before = np.zeros((2, len(keys.complete)), np.bool_)
+    if keys.complete.all():
+        return behind[order], before[order]
+    rows = np.flatnonzero(keys.placed)
+    times = rows if keys.times is None else keys.times[rows]
+    rows = rows[np.lexsort((times, keys.codes[rows]))]
+    complete, same = keys.complete[rows], keys.codes[rows[1:]] == keys.codes[rows[:-1]]
+    behind[rows[1:]] = same & ~complete[:-1] & complete[1:]
+    before[rows[:-1]] = same & complete[:-1] & ~complete[1:]
+    return behind[order], before[order]

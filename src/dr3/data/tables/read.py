@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import NEVER_ENDS, plain_name
 from dr3.data.checks import MOST_ACTIONS, refuse
+from dr3.data.frames import CHUNK
 from dr3.data.gate import LARGE, announce, gated
 from dr3.data.mapped import let_go
 from dr3.data.row_cache import UnpackedRows, cached_rows, fits_in_memory
@@ -25,6 +26,8 @@ from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.progress import Reporter, reporter
 
+SAME = 1e-5  # of an observation: what was logged twice may have been rounded twice
+FORM = 2  # of what is unpacked; a cache of another form is made anew
 MANY = 1_000_000  # rows: some seconds, which are not passed in silence
 
 
@@ -74,7 +77,7 @@ def read_table(
         if not source.files:
             refuse(source.name, "only what is in a file can be unpacked into a cache.")
         folder = Path(cache) if cache is not None else _beside(source)
-        key = {"files": [_stamp(file) for file in source.files], "schema": plan.schema.to_toml()}
+        key = {"form": FORM, "files": [_stamp(file) for file in source.files], "schema": plan.schema.to_toml()}
         rows = cached_rows(folder, source.name, key, size, plan.read)
     return _as_table(plan, rows, discount)
 
@@ -153,9 +156,46 @@ class _Plan:
                 self._write(out, part.only(place >= 0), place[place >= 0], order, numbers)
                 let_go(out)
                 _tell(told, start, began)
+        missing = self._cut_where_rows_are_missing(out) if self.schema.next_observation else ()
+        filled = tuple(
+            f"{name!r} was missing in {count:,} rows and taken to be {self.schema.missing[name]:g}."
+            for name, count in self.encoder.filled.items()
+            if name not in self.schema.observation
+        )
         never = not order.terminals.any() and self.schema.timeout is None and self.schema.ends is None
-        remarks = (*order.remarks, NEVER_ENDS) if never else order.remarks
+        remarks = (*order.remarks, *missing, *filled, *((NEVER_ENDS,) if never else ()))
         return UnpackedRows(out, order.left_out, tuple(self.encoder.filled.items()), remarks)
+
+    def _cut_where_rows_are_missing(self, out: Any) -> tuple[str, ...]:
+        """Where a logged s' is not the observation of the row behind it, that row is not what came next."""
+        breaks = np.zeros(len(out), np.bool_)
+        for start in range(0, len(out) - 1, CHUNK):
+            some = out[start : start + CHUNK + 1]
+            logged, seen = some["next_observations"][:-1], some["observations"][1:]
+            other = (np.abs(logged - seen) > SAME * (1 + np.abs(seen))).any(axis=1)
+            breaks[start : start + len(other)] = other & (some["episodes"][1:] == some["episodes"][:-1])
+            let_go(out)
+        if not (count := int(breaks.sum())):
+            return ()
+        what = f"In {count:,} rows the logged s' is not the observation of the row behind it"
+        if self.schema.mask is not None and self.schema.next_mask is None:
+            refuse(
+                self.source.name,
+                f"{what[0].lower()}{what[1:]}, so that row's mask is not what was allowed at s'; name 'next_mask', or "
+                "leave 'next_observation' out if rows do follow each other.",
+            )
+        before = 0
+        for start in range(0, len(out), CHUNK):
+            some, cut = out[start : start + CHUNK], breaks[start : start + CHUNK]
+            done = np.cumsum(cut)
+            some["episodes"] += (before + done - cut).astype(np.int32)
+            some["timeouts"] |= cut
+            if self.schema.next_action is None:
+                some["next_actions"][cut] = 0
+                some["next_action_known"][cut] = False
+            before += int(done[-1])
+            let_go(out)
+        return (f"{what}: rows are missing there, and the episode is cut.",)
 
     def _columns(self) -> list[str]:
         schema = self.schema

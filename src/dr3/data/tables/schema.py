@@ -118,7 +118,30 @@ class Schema:
         for part in ("categories", "missing"):
             for name in getattr(schema, part):
                 check_there(name, names, source, part)
+        for name, rule in schema.missing.items():
+            if rule != "drop" and name not in schema.observation and (rule == "flag" or name not in schema._numbers):
+                refuse(
+                    source,
+                    f"the schema's rule for missing {name!r} is {rule!r}, but there it can be "
+                    f"{schema.rules_for(name)}.",
+                )
         return schema
+
+    @property
+    def _numbers(self) -> set[str | None]:
+        """Columns beside the observation's that a number can stand in for."""
+        several = (*_several(self.mask), *_several(self.next_mask))
+        return {self.reward, self.terminal, self.timeout, self.propensity, *several}
+
+    def rules_for(self, column: str) -> str:
+        """What can be done where a column is missing, in words.
+
+        Args:
+            column: Its name. An action, an episode or a time that is missing cannot be made up.
+        """
+        if column in self.observation:
+            return "0.0 (a number), 'flag' or 'drop'"
+        return "0.0 (a number) or 'drop'" if column in self._numbers else "'drop'"
 
     def _in_order_of_actions(
         self, given: str | tuple[str, ...] | None, names: Sequence[str], source: str
@@ -244,14 +267,26 @@ def _check(schema: Schema) -> None:
         wrong("duplicates", "'refuse', 'first' or 'last'")
     if schema.step is not None and schema.step <= 0:
         wrong("step", "above 0")
-    if schema.num_actions is not None and (not isinstance(schema.num_actions, int) or schema.num_actions < 1):
+    count = schema.num_actions
+    if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
         wrong("num_actions", "a whole number above 0")
     for name, values in schema.categories.items():
         if not isinstance(values, tuple | list) or not values or len(set(map(str, values))) < len(values):
             raise UserError(
                 f"the schema: the categories of {name!r} must be a list of different values, not {values!r}."
             )
+    low, high = schema.action_low, schema.action_high
+    if low is not None and high is not None and not low < high:
+        raise UserError(f"the schema: 'action_low' is {low:g}, but it must be below 'action_high', which is {high:g}.")
+    for name, size in schema.sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise UserError(f"the schema: the size of {name!r} must be a whole number above 0, not {size!r}.")
     for name, rule in schema.missing.items():
+        if rule == UNKNOWN:
+            raise UserError(
+                f"the schema: it leaves open what to do where {name!r} is missing ({UNKNOWN!r}); write a number, "
+                "'flag' (0, and a column that says so) or 'drop' (the row)."
+            )
         if rule not in ("drop", "flag") and not _is_number(rule):
             raise UserError(f"the schema: 'missing' of {name!r} is a number, 'flag' or 'drop', not {rule!r}.")
     if schema.next_mask is not None and schema.mask is None:
