@@ -36,6 +36,10 @@ def test_several_above_none():
     assert "all of them are above none" in found.sentence
 
 
+def test_without_none_nothing_is_said_of_it():
+    assert "above none" not in rank([row("a", [1.0, 1.1]), row("b", [1.1, 1.0])]).sentence
+
+
 @pytest.mark.parametrize("rows", [[row("none", []), row("dr3", [])], [row("none", [1.0]), row("dr3", [2.0])]])
 def test_without_returns_or_seeds_there_is_no_ranking(rows):
     assert rank(rows).best == ()
@@ -61,6 +65,10 @@ def test_a_cure_from_beginning_to_end(tmp_path, monkeypatch, capsys):
     assert len(before) == 2
     assert invoke([*command, "--steps", "20"]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in before}
+    assert invoke([*command, "--steps", "30"]) == 0
+    assert all(json.loads(file.read_text().splitlines()[-1])["step"] == 30 for file in before)
+    assert len(list((tmp_path / "out").glob("*/metrics.jsonl"))) == 2
+    assert invoke([*command, "--steps", "10"]) == 2
     capsys.readouterr()
 
 

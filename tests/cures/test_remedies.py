@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dr3.cores import available_cores
-from dr3.cures import REMEDIES, CurePlan, default_treatments, steps_within, treatment_for
+from dr3.cures import REMEDIES, CurePlan, PlanRecord, default_treatments, going_on, steps_within, treatment_for
 from dr3.cures.remedies import about
 from dr3.errors import UserError
 from dr3.methods import CQL, DQN, REM, SAC, ContinuousCQL
@@ -78,10 +78,32 @@ def test_a_budget_gives_steps_by_hand(logged):
         steps_within(0.1, some, 2, 0.01)
 
 
-def test_a_plan_holds_none_and_trains_what_shares_a_program_together(logged):
+def test_a_plan_holds_none_and_begins_with_one_of_every_program(logged):
     some = tuple(treatment_for(word, BASE, logged) for word in ("none", "dr3", "slow-target", "early-stop"))
     plan = CurePlan("logged", some, 2, 100)
-    assert [one.name for one in plan.trained] == ["none", "slow-target", "dr3"]
+    assert [one.name for one in plan.trained] == ["none", "dr3", "slow-target"]
     assert plan.task(some[3]) == plan.task(some[0])
     with pytest.raises(UserError, match="none"):
         CurePlan("logged", some[1:], 2, 100)
+
+
+def test_a_longer_plan_lengthens_the_runs_of_the_first(logged, tmp_path):
+    some = tuple(treatment_for(word, BASE, logged) for word in ("none", "dr3"))
+    first = CurePlan("logged", some, 2, 100)
+    assert going_on(first, PlanRecord.read(tmp_path), tmp_path, minutes=2) == first
+    PlanRecord.of(first, 2).write(tmp_path)
+
+    def asked(steps, minutes=None, **other):
+        plan = dataclasses.replace(first, steps=steps, **other)
+        return going_on(plan, PlanRecord.read(tmp_path), tmp_path, minutes=minutes)
+
+    longer = asked(5_000)
+    assert longer.steps == 5_000
+    assert [task.name for task in longer.tasks] == [task.name for task in first.tasks]
+    assert asked(60, minutes=1).steps == 100
+    PlanRecord.of(longer, None).write(tmp_path)
+    assert asked(9_000).tasks[0].name == first.tasks[0].name
+    with pytest.raises(UserError, match="not cut to 100"):
+        asked(100)
+    with pytest.raises(UserError, match="another env"):
+        asked(9_000, env=None)

@@ -197,6 +197,8 @@ def rank(rows: Sequence[CureRow]) -> Ranking:
     sentence = f"No winner: {which} are not told apart by {seeds} seeds"
     if NONE in best:
         return Ranking(tuple(best), f"{sentence}, so no remedy is shown to be better than none.")
+    if NONE not in {row.name for row in tried}:
+        return Ranking(tuple(best), f"{sentence}; none has no result to be measured against.")
     return Ranking(tuple(best), f"{sentence}; all of them are above none.")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -39,6 +40,7 @@ class CurePlan:
     steps: int
     env: str | None = "auto"
     episodes: int = 10
+    first_steps: int | None = None  # updates of the plan that this one lengthens: evaluations come as often as in that
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.treatments]
@@ -46,10 +48,28 @@ class CurePlan:
             raise UserError("The remedies must be different ones and hold none, which the others are measured against.")
 
     @property
+    def base(self) -> Treatment:
+        """The method as it is."""
+        return next(one for one in self.treatments if one.name == NONE)
+
+    @property
+    def planned_first(self) -> int:
+        return self.first_steps or self.steps
+
+    @property
     def trained(self) -> list[Treatment]:
-        """Those that need a training of their own; what share a compiled program one after the other."""
-        order = list(dict.fromkeys(one.program for one in self.treatments))
-        return sorted((one for one in self.treatments if one.rule is None), key=lambda one: order.index(one.program))
+        """Those that need a training of their own: one of every compiled program, then those that find theirs compiled.
+
+        Two workers that start with the same program would both compile it.
+        """
+        found: dict[Any, list[Treatment]] = {}
+        for one in self.treatments:
+            if one.rule is None:
+                found.setdefault(one.program, []).append(one)
+        return [
+            *(several[0] for several in found.values()),
+            *(one for several in found.values() for one in several[1:]),
+        ]
 
     def task(self, treatment: Treatment) -> Task:
         """The run of a treatment; that of a rule is the base method's."""
@@ -61,8 +81,8 @@ class CurePlan:
             self.steps,
             env=self.env,
             episodes=self.episodes,
-            metrics_every=max(1, self.steps // 20),
-            evaluate_every=max(1, self.steps // CHECKPOINTS),
+            metrics_every=max(1, self.planned_first // 20),
+            evaluate_every=max(1, self.planned_first // CHECKPOINTS),
         )
 
     @property
