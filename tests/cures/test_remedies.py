@@ -41,6 +41,17 @@ def test_the_support_of_a_histogram_is_what_rewards_allow(logged):
     data = dataclasses.replace(logged, rewards=np.linspace(-1, 2, len(logged), dtype=np.float32))
     found = treatment_for("hl-gauss", DQN(discount=0.5), data)
     assert found.flags(DQN(discount=0.5)) == ["--hl-gauss", "101", "--support", "-2", "4"]
+    # In the units that it learns in: 10 (r + 1) is between 0 and 30.
+    scaled = DQN(discount=0.5, reward_scale=10.0, reward_shift=1.0)
+    assert treatment_for("hl-gauss", scaled, data).flags(scaled)[3:] == ["0", "60"]
+    with pytest.raises(UserError, match="--support 0 60"):
+        dataclasses.replace(scaled, hl_gauss=101).prepare(data)
+
+
+def test_flags_are_the_very_numbers(logged):
+    # 1e-3 / 3 has no six digits that are the same number.
+    flags = treatment_for("small-steps", DQN(learning_rate=1e-3), logged).flags(DQN(learning_rate=1e-3))
+    assert float(flags[1]) == 1e-3 / 3
 
 
 @pytest.mark.parametrize("word", ["dr4", "none+dr3", "dr3+early-stop", "small-steps+small-steps", "sum", "dr3+dr3:0.1"])
