@@ -79,9 +79,9 @@ def test_what_does_not_apply_is_left_out_or_said(logged, logged_continuous):
 
 def test_a_budget_gives_steps_by_hand(logged):
     some = [treatment_for(word, BASE, logged) for word in ("none", "slow-target", "dr3", "early-stop")]
-    # Two programs for three trainings: minutes · 60 · cores - 25 - 2 · 12 core-seconds for 3 · 2 members.
-    left = 10 * 60 * available_cores() - 25 - 24
-    steps = left / (1.3 * 3 * 2 * 0.01)
+    # Two programs for three trainings of 2 members, and four rows: 10 + 4 · 5 seconds on one core, 2 · 9 on all.
+    left = (10 * 60 - 30) * available_cores() - 18
+    steps = left / (1.5 * 3 * 2 * 0.01)
     found = steps_within(10, some, 2, 0.01)
     assert found <= steps < 1.1 * found + 1
     assert len(str(found).rstrip("0")) <= 2

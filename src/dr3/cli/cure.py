@@ -185,20 +185,25 @@ def _print(outcome: CureOutcome, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dr3.cures.page import base_of, cells, verdict_words
+    from dr3.cures.page import WORTH, base_of, cells, verdict_words
 
     console = Console()
     base = base_of(outcome.rows)
     told = [cells(row, base) for row in outcome.rows]
     columns = list(dict.fromkeys(name for one in told for name in one))
+    # Two tables: one would be too wide for a terminal of 80 columns.
+    worth = [name for name in columns if name in WORTH]
     title = f"{outcome.method} on {outcome.data}, {outcome.steps:,} updates"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
-    for column in ("remedy", *columns):
-        first = column == "remedy"
-        table.add_column(column, overflow="fold", justify="left" if first else "right", no_wrap=first)
-    for row, values in zip(outcome.rows, told, strict=True):
-        table.add_row(row.name, *(values.get(name, "") for name in columns))
-    console.print(table)
+    for part in (worth, [name for name in columns if name not in WORTH]):
+        if part:
+            table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+            table.add_column("remedy", no_wrap=True)
+            for column in part:
+                table.add_column(column, overflow="fold", justify="right")
+            for row, values in zip(outcome.rows, told, strict=True):
+                table.add_row(row.name, *(values.get(name, "") for name in part))
+            console.print(table)
+            title = ""
     for row in outcome.rows:
         if words := verdict_words(row):
             console.print(f"{row.name}: {words}", soft_wrap=True, highlight=False)
