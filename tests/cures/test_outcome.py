@@ -9,6 +9,8 @@ import pytest
 
 from dr3.cli import invoke
 from dr3.cures import CureRow, rank
+from dr3.cures.churn import churn
+from dr3.cures.page import number
 
 
 def row(name, returns) -> CureRow:
@@ -36,9 +38,18 @@ def test_several_above_none():
     assert "all of them are above none" in found.sentence
 
 
+def test_without_none_nothing_is_said_of_it():
+    assert "above none" not in rank([row("a", [1.0, 1.1]), row("b", [1.1, 1.0])]).sentence
+
+
 @pytest.mark.parametrize("rows", [[row("none", []), row("dr3", [])], [row("none", [1.0]), row("dr3", [2.0])]])
 def test_without_returns_or_seeds_there_is_no_ranking(rows):
     assert rank(rows).best == ()
+
+
+def test_churn_by_hand_and_what_is_0_but_for_rounding():
+    assert churn([1.0, 2.0, 3.0], [2.0, 2.0, -4.0]) == pytest.approx((1 + 0 + 7) / (2 + 2 + 4))
+    assert [number(one) for one in (-2.9e-13, 0.0123456, 17.06)] == ["0", "0.0123", "17.1"]
 
 
 @pytest.mark.slow
@@ -53,6 +64,7 @@ def test_a_cure_from_beginning_to_end(tmp_path, monkeypatch, capsys):
     assert len(first["rows"][1]["by_seed"]) == 2
     assert first["rows"][1]["returns"]["gain"] is not None
     assert first["rows"][2]["seconds_per_update"] is None
+    assert all(set(one["measured"]) == {"Q outside", "dot product", "srank", "churn"} for one in first["rows"])
     page = (tmp_path / "out" / "cure.html").read_text()
     assert "dr3:0.03" in page
     assert first["ranking"]["sentence"] in page
@@ -61,6 +73,10 @@ def test_a_cure_from_beginning_to_end(tmp_path, monkeypatch, capsys):
     assert len(before) == 2
     assert invoke([*command, "--steps", "20"]) == 0
     assert before == {file: file.stat().st_mtime_ns for file in before}
+    assert invoke([*command, "--steps", "30"]) == 0
+    assert all(json.loads(file.read_text().splitlines()[-1])["step"] == 30 for file in before)
+    assert len(list((tmp_path / "out").glob("*/metrics.jsonl"))) == 2
+    assert invoke([*command, "--steps", "10"]) == 2
     capsys.readouterr()
 
 

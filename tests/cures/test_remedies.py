@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dr3.cores import available_cores
-from dr3.cures import REMEDIES, CurePlan, default_treatments, steps_within, treatment_for
+from dr3.cures import REMEDIES, CurePlan, PlanRecord, default_treatments, going_on, steps_within, treatment_for
 from dr3.cures.remedies import about
 from dr3.errors import UserError
 from dr3.methods import CQL, DQN, REM, SAC, ContinuousCQL
@@ -41,6 +41,17 @@ def test_the_support_of_a_histogram_is_what_rewards_allow(logged):
     data = dataclasses.replace(logged, rewards=np.linspace(-1, 2, len(logged), dtype=np.float32))
     found = treatment_for("hl-gauss", DQN(discount=0.5), data)
     assert found.flags(DQN(discount=0.5)) == ["--hl-gauss", "101", "--support", "-2", "4"]
+    # In the units that it learns in: 10 (r + 1) is between 0 and 30.
+    scaled = DQN(discount=0.5, reward_scale=10.0, reward_shift=1.0)
+    assert treatment_for("hl-gauss", scaled, data).flags(scaled)[3:] == ["0", "60"]
+    with pytest.raises(UserError, match="--support 0 60"):
+        dataclasses.replace(scaled, hl_gauss=101).prepare(data)
+
+
+def test_flags_are_the_very_numbers(logged):
+    # 1e-3 / 3 has no six digits that are the same number.
+    flags = treatment_for("small-steps", DQN(learning_rate=1e-3), logged).flags(DQN(learning_rate=1e-3))
+    assert float(flags[1]) == 1e-3 / 3
 
 
 @pytest.mark.parametrize("word", ["dr4", "none+dr3", "dr3+early-stop", "small-steps+small-steps", "sum", "dr3+dr3:0.1"])
@@ -68,9 +79,9 @@ def test_what_does_not_apply_is_left_out_or_said(logged, logged_continuous):
 
 def test_a_budget_gives_steps_by_hand(logged):
     some = [treatment_for(word, BASE, logged) for word in ("none", "slow-target", "dr3", "early-stop")]
-    # Two programs for three trainings: minutes · 60 · cores - 25 - 2 · 12 core-seconds for 3 · 2 members.
-    left = 10 * 60 * available_cores() - 25 - 24
-    steps = left / (1.3 * 3 * 2 * 0.01)
+    # Two programs for three trainings of 2 members, and four rows: 10 + 4 · 5 seconds on one core, 2 · 9 on all.
+    left = (10 * 60 - 30) * available_cores() - 18
+    steps = left / (1.5 * 3 * 2 * 0.01)
     found = steps_within(10, some, 2, 0.01)
     assert found <= steps < 1.1 * found + 1
     assert len(str(found).rstrip("0")) <= 2
@@ -78,10 +89,32 @@ def test_a_budget_gives_steps_by_hand(logged):
         steps_within(0.1, some, 2, 0.01)
 
 
-def test_a_plan_holds_none_and_trains_what_shares_a_program_together(logged):
+def test_a_plan_holds_none_and_begins_with_one_of_every_program(logged):
     some = tuple(treatment_for(word, BASE, logged) for word in ("none", "dr3", "slow-target", "early-stop"))
     plan = CurePlan("logged", some, 2, 100)
-    assert [one.name for one in plan.trained] == ["none", "slow-target", "dr3"]
+    assert [one.name for one in plan.trained] == ["none", "dr3", "slow-target"]
     assert plan.task(some[3]) == plan.task(some[0])
     with pytest.raises(UserError, match="none"):
         CurePlan("logged", some[1:], 2, 100)
+
+
+def test_a_longer_plan_lengthens_the_runs_of_the_first(logged, tmp_path):
+    some = tuple(treatment_for(word, BASE, logged) for word in ("none", "dr3"))
+    first = CurePlan("logged", some, 2, 100)
+    assert going_on(first, PlanRecord.read(tmp_path), tmp_path, minutes=2) == first
+    PlanRecord.of(first, 2).write(tmp_path)
+
+    def asked(steps, minutes=None, **other):
+        plan = dataclasses.replace(first, steps=steps, **other)
+        return going_on(plan, PlanRecord.read(tmp_path), tmp_path, minutes=minutes)
+
+    longer = asked(5_000)
+    assert longer.steps == 5_000
+    assert [task.name for task in longer.tasks] == [task.name for task in first.tasks]
+    assert asked(60, minutes=1).steps == 100
+    PlanRecord.of(longer, None).write(tmp_path)
+    assert asked(9_000).tasks[0].name == first.tasks[0].name
+    with pytest.raises(UserError, match="not cut to 100"):
+        asked(100)
+    with pytest.raises(UserError, match="another env"):
+        asked(9_000, env=None)

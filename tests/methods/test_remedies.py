@@ -16,7 +16,9 @@ from dr3.errors import UserError
 from dr3.hyperparameters import to_json
 from dr3.methods import CQL, DQN, REM, SAC, Spec
 from dr3.methods.hl_gauss import gaussian_histogram
+from dr3.networks import trunk_for
 from dr3.networks.hypersphere import SphereLinear
+from dr3.networks.layer_norm import LayerNorm
 
 KEY = jax.random.key(0)
 
@@ -71,6 +73,31 @@ def test_layer_norm_is_in_every_hidden_layer_and_draws_nothing(logged):
         standard = (out - out.mean(-1, keepdims=True)) / np.sqrt(out.var(-1, keepdims=True) + 1e-6)
         x = jnp.asarray(np.maximum(standard, 0), jnp.float32)
     np.testing.assert_allclose(normed.features(jnp.asarray(logged.observations)), x, rtol=1e-4, atol=1e-5)
+
+
+def test_layer_norm_by_hand():
+    # Mean 2 and variance 1: (-1, 1), times 2 and 1, plus 0 and 5.
+    found = LayerNorm(gain=jnp.array([1.0, 0.0]), shift=jnp.array([0.0, 5.0]))(jnp.array([[1.0, 3.0]]))
+    np.testing.assert_allclose(found, [[-2, 6]], rtol=1e-5)
+
+
+def test_layer_norm_after_a_convolution_is_over_the_filters_of_each_place():
+    trunk: Any = trunk_for("minatar", (4, 4, 2), (5,), key=KEY, layer_norm=True)
+    x = jax.random.uniform(KEY, (3, 4, 4, 2))
+
+    def normed(out):
+        out = np.asarray(out, np.float64)
+        return np.maximum((out - out.mean(-1, keepdims=True)) / np.sqrt(out.var(-1, keepdims=True) + 1e-6), 0)
+
+    seen = normed(trunk.convolutions[0](x)).reshape(3, -1)
+    expected = normed(seen @ np.asarray(trunk.dense.weight) + np.asarray(trunk.dense.bias))
+    np.testing.assert_allclose(trunk(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_layer_norm_is_in_every_critic_of_an_ensemble_and_not_in_the_policy(logged_continuous):
+    model: Any = SAC(hidden=(5, 4), policy_hidden=(3,), layer_norm=True).init(Spec.of(logged_continuous), KEY).model
+    assert [[len(norm.gain) for norm in critic.norms] for critic in model.critics.members] == [[5, 4], [5, 4]]
+    assert "LayerNorm" not in repr(model.policy)
 
 
 def test_what_is_off_is_not_recorded():

@@ -13,6 +13,7 @@ from dr3.data.batch import Batch
 from dr3.methods import DQN, IQL, SAC, ContinuousIQL, ContinuousMethod, Spec
 from dr3.networks import DiscreteCritic, trunk_for
 from dr3.networks.dormant import dormant_units, recycle
+from dr3.optimization import Adam, cleared
 
 KEY = jax.random.key(0)
 
@@ -45,6 +46,29 @@ def test_a_silent_unit_reads_anew_and_is_not_read():
     assert not changed.head.bias.any()
 
 
+def test_the_norm_of_a_silent_unit_is_drawn_anew_and_only_that():
+    critic: Any = DiscreteCritic.create(trunk_for("mlp", (2,), (3, 4), key=KEY, layer_norm=True), 2, key=KEY)
+    used = jax.tree.map(lambda leaf: leaf + 7.0, critic)
+    outputs = {"dense1": jnp.array([[0.0, 1.0, 1.0]]), "dense2": jnp.array([[1.0, 1.0, 0.0, 1.0]])}
+    mended, changed = recycle(used, critic, outputs, 0.1)
+    for norm, moved, expected in zip(mended.trunk.norms, changed.trunk.norms, ([0, 7, 7], [7, 7, 0, 7]), strict=True):
+        for part in (norm.gain, norm.shift):
+            np.testing.assert_array_equal(part, expected)
+        np.testing.assert_array_equal(moved.shift, np.array(expected) == 0)
+
+
+def test_moments_are_cleared_where_something_changed_by_hand():
+    # Two steps along gradients of 1 and 2: m = 0.9 · 0.1 + 0.1 · 2 = 0.29, v = 0.999 · 0.001 + 0.001 · 4 = 0.004999.
+    adam, weights = Adam(0.1), {"w": jnp.zeros(2)}
+    memory: Any = adam.init(weights)
+    for slope in (1.0, 2.0):
+        weights, memory = adam.step(weights, {"w": jnp.full(2, slope)}, memory)
+    after: Any = cleared(memory, {"w": jnp.array([True, False])})
+    np.testing.assert_allclose(after[0].mu["w"], [0, 0.29], rtol=1e-5)
+    np.testing.assert_allclose(after[0].nu["w"], [0, 0.004999], rtol=1e-4)
+    assert after[0].count == 2
+
+
 def test_filters_are_read_at_every_place():
     critic: Any = DiscreteCritic.create(trunk_for("minatar", (5, 5, 2), (6,), key=KEY), 2, key=KEY)
     outputs = critic.trunk.outputs(jnp.ones((3, 5, 5, 2)))
@@ -60,9 +84,9 @@ def test_filters_are_read_at_every_place():
 @pytest.mark.parametrize(
     "method",
     [
-        DQN(hidden=(6, 5), redo_every=2),
+        DQN(hidden=(6, 5), redo_every=2, layer_norm=True),
         IQL(hidden=(6, 5), redo_every=2),
-        SAC(hidden=(6, 5), policy_hidden=(4,), redo_every=2),
+        SAC(hidden=(6, 5), policy_hidden=(4,), redo_every=2, layer_norm=True),
         ContinuousIQL(hidden=(6, 5), policy_hidden=(4,), redo_every=2),
     ],
     ids=lambda method: method.name,

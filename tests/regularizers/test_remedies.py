@@ -16,6 +16,7 @@ from dr3.errors import UserError
 from dr3.hyperparameters import from_json, to_json
 from dr3.methods import DQN, Spec, objective
 from dr3.notation import spell
+from dr3.optimization import Adam
 from dr3.regularizers import (
     BEER,
     DR3,
@@ -29,6 +30,7 @@ from dr3.regularizers import (
 )
 from dr3.regularizers.parse import parse_regularizer
 from dr3.training import train
+from dr3.training.loop import advance, begin, draw_rows, stream
 
 
 def backup(phi, phi_next, rewards, readout, discount=0.5, bootstraps=None, same=None) -> Backup:
@@ -154,6 +156,30 @@ def test_what_is_no_sum(word):
 
 
 # --- Through training ---
+
+
+@pytest.mark.slow
+def test_chain_sees_the_critic_before_the_last_update_and_the_next_rows(logged):
+    method, term, seed, key = DQN(hidden=(4,), batch_size=4, target_period=50), Chain(3.0), np.uint32(1), stream(1, 2)
+    table = Batch.of(logged)
+    progress = begin(method, seed, Spec.of(logged), None, term)
+    learner: Any = method.init(Spec.of(logged), stream(1, 0))
+    before = learner.critic
+    for step in range(3):
+        rows, others = (table.take(draw_rows(1, one, 4, len(logged))) for one in (step, step + 1))
+        kept = Remembering(term, Memory(previous=before), others)
+        before, learner = learner.critic, objective_step(method, kept, learner, rows, jax.random.fold_in(key, step))
+    traced = jax.tree.map(jnp.asarray, (method, term, seed))
+    found = advance(*traced, progress, table, jnp.int32(3)).learner
+    for ours, theirs in zip(jax.tree.leaves(learner.critic), jax.tree.leaves(found.critic), strict=True):
+        np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-6)
+
+
+def objective_step(method, kept, learner, rows, key):
+    """One update, the term being no argument of a compiled program."""
+    slope = jax.grad(lambda critic: objective(method, kept, critic, learner, rows, key)[0])(learner.critic)
+    critic, optimizer = Adam(method.learning_rate, method.adam_epsilon).step(learner.critic, slope, learner.optimizer)
+    return learner._replace(critic=critic, optimizer=optimizer)
 
 
 @pytest.mark.slow

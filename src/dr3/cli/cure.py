@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from dr3.cli.parsing import Count, parse, print_json, value_of
 from dr3.cli.sweep import EngineChoice
@@ -89,49 +91,79 @@ def main(arguments: list[str]) -> int:
     chosen: Any = parse(both, rest, prog=f"dr3 cure {data}", description=f"{_about()}\n\n{EXAMPLES}")
     options: Cure = chosen.cure
     table = table_of(data, chosen.base.discount)
-    plan = _plan(options, data, chosen.base, table)
-    out = options.out or Path("runs") / f"cure-{chosen.base.name}-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', Path(data).name)}"
-    print(_said(plan, table, out), file=sys.stderr if options.json else sys.stdout, flush=True)
+    out = options.out or Path("runs") / _folder_name(data, chosen.base, options.env)
+    plan = _plan(options, data, chosen.base, table, out)
+    print(_said(plan, options, table, out), file=sys.stderr if options.json else sys.stdout, flush=True)
     return 0 if options.dry_run else _carry_out(plan, options, table, out)
 
 
-def _plan(options: Cure, data: str, base: Any, table: Any) -> CurePlan:
-    from dr3.cures import CurePlan, default_treatments, steps_within, treatment_for
+def _folder_name(data: str, base: Any, env: str) -> str:
+    """Another one for other settings: `cure-cql-logged.npz`, or `cure-cql-logged.npz-1f0c9a2e`."""
+    from dr3.hyperparameters import to_json
+
+    name = f"cure-{base.name}-{re.sub(r'[^A-Za-z0-9.=_-]+', '_', Path(data).name)}"
+    if base == type(base)() and env == Cure.env:
+        return name
+    settings = json.dumps([to_json(base), env], sort_keys=True)
+    return f"{name}-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
+
+
+def _plan(options: Cure, data: str, base: Any, table: Any, out: Path) -> CurePlan:
+    from dr3.cures import CurePlan, PlanRecord, default_treatments, going_on, steps_within, treatment_for
     from dr3.cures.plan import seconds_per_update
+    from dr3.hyperparameters import whole_number
 
     if options.steps is not None and options.minutes is not None:
         raise UserError("--steps and --minutes both say how long: give one of them.")
+    whole_number("seeds", options.seeds, 1)
     base.prepare(table)  # refuses what cannot be trained on
     words = dict.fromkeys(("none", *options.remedies))
     treatments = [treatment_for(word, base, table) for word in words]
     if not options.remedies:
         treatments = default_treatments(base, table)
-    steps = options.steps
-    if steps is None:
-        minutes = FIRST_ANSWER if options.minutes is None else options.minutes
+    minutes, before = _minutes(options), PlanRecord.read(out)
+    if minutes is None:
+        steps = cast(int, options.steps)
+    elif before is not None and before.minutes == minutes:
+        # Measured anew, the speed of an update would come to another number of steps.
+        steps = before.steps
+    else:
         steps = steps_within(minutes, treatments, options.seeds, seconds_per_update(treatments[0], table))
     env = None if options.env == "none" else options.env
-    return CurePlan(data, tuple(treatments), options.seeds, steps, env, options.episodes)
+    plan = CurePlan(data, tuple(treatments), options.seeds, steps, env, options.episodes)
+    return going_on(plan, before, out, minutes=minutes)
 
 
-def _said(plan: CurePlan, table: Any, out: Path) -> str:
+def _minutes(options: Cure) -> float | None:
+    """The budget; None where the number of updates is given."""
+    if options.steps is not None:
+        return None
+    return FIRST_ANSWER if options.minutes is None else options.minutes
+
+
+def _said(plan: CurePlan, options: Cure, table: Any, out: Path) -> str:
     """What will be done."""
+    from dr3.cores import available_cores
+
     names = ", ".join(one.name for one in plan.treatments)
     world = table.world if plan.env == "auto" else plan.env
     tried = f"policies are tried in {world}" if world else "policies are tried nowhere, so there will be no ranking"
+    budget = "" if (minutes := _minutes(options)) is None else f" A budget of {minutes:g} minutes"
+    cores = f" on {available_cores()} cores." if budget else ""
     return (
-        f"{plan.treatments[0].method.name} on {table.name} ({len(table):,} rows): {len(plan.trained)} trainings of "
-        f"{plan.seeds} seeds, {plan.steps:,} updates each; {tried}.\nRemedies: {names}.\nEverything goes to {out}; the "
-        "same command goes on where it stopped, and more --steps or --minutes lengthen it."
+        f"{plan.base.method.name} on {table.name} ({len(table):,} rows): {len(plan.trained)} trainings of "
+        f"{plan.seeds} seeds, {plan.steps:,} updates each; {tried}.{budget}{cores}\nRemedies: {names}.\n"
+        f"Everything goes to {out}; the same command goes on where it stopped, and more --steps or --minutes lengthen "
+        "it."
     )
 
 
 def _carry_out(plan: CurePlan, options: Cure, table: Any, out: Path) -> int:
-    from dr3.cures import cure_page, gather_outcome
+    from dr3.cures import PlanRecord, cure_page, gather_outcome
     from dr3.files import write_json, write_text
     from dr3.sweeps import run_tasks
 
-    plan = _not_cut(plan, out, asked=options.steps is not None)
+    PlanRecord.of(plan, _minutes(options)).write(out)
     finished = run_tasks(plan.tasks, out, engine=options.where.build(), show=not options.json)
     failed = {
         one.name: str(finished.failures[name])
@@ -148,35 +180,30 @@ def _carry_out(plan: CurePlan, options: Cure, table: Any, out: Path) -> int:
     return 1 if failed else 0
 
 
-def _not_cut(plan: CurePlan, out: Path, *, asked: bool) -> CurePlan:
-    """The plan with as many steps as there are already, where a budget would allow for fewer now: runs are not cut."""
-    from dr3.runs.config import RunConfig
-    from dr3.runs.folder import RunFolder
-
-    files = [RunFolder(out / task.name).config for task in plan.tasks]
-    longest = max((RunConfig.read(file).steps for file in files if file.exists()), default=0)
-    return dataclasses.replace(plan, steps=longest) if longest > plan.steps and not asked else plan
-
-
 def _print(outcome: CureOutcome, out: Path) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from dr3.cures.page import base_of, cells, verdict_words
+    from dr3.cures.page import WORTH, base_of, cells, verdict_words
 
     console = Console()
     base = base_of(outcome.rows)
     printed = [cells(row, base) for row in outcome.rows]
     columns = list(dict.fromkeys(name for one in printed for name in one))
+    # Two tables: one would be too wide for a terminal of 80 columns.
+    worth = [name for name in columns if name in WORTH]
     title = f"{outcome.method} on {outcome.data}, {outcome.steps:,} updates"
-    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
-    for column in ("remedy", *columns):
-        first = column == "remedy"
-        table.add_column(column, overflow="fold", justify="left" if first else "right", no_wrap=first)
-    for row, values in zip(outcome.rows, printed, strict=True):
-        table.add_row(row.name, *(values.get(name, "") for name in columns))
-    console.print(table)
+    for part in (worth, [name for name in columns if name not in WORTH]):
+        if part:
+            table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
+            table.add_column("remedy", no_wrap=True)
+            for column in part:
+                table.add_column(column, overflow="fold", justify="right")
+            for row, values in zip(outcome.rows, printed, strict=True):
+                table.add_row(row.name, *(values.get(name, "") for name in part))
+            console.print(table)
+            title = ""
     for row in outcome.rows:
         if words := verdict_words(row):
             console.print(f"{row.name}: {words}", soft_wrap=True, highlight=False)
@@ -191,7 +218,7 @@ def _print(outcome: CureOutcome, out: Path) -> None:
 
 
 def _about() -> str:
-    return "Train a method with every remedy and every seed, and answer which one helps, or that it cannot be told."
+    return "Train a method with every remedy and every seed, and answer which one helps, or that it cannot be printed."
 
 
 def _help() -> str:

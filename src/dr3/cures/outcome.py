@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
+from dr3.cures.churn import churn_of
 from dr3.cures.plan import CurePlan, seconds_per_update
 from dr3.cures.remedies import NONE, Treatment, about
 from dr3.cures.values import cheap, estimated_values, policies_of
@@ -27,10 +28,9 @@ from dr3.stats import Interval, forward_fill
 
 Floats = NDArray[np.float64]
 
-# By the doctor, at the last checkpoint: medians over seeds.
+# By the doctor, at the last checkpoint: medians over seeds. Churn is beside them.
 MEASURED = {
     "Q outside": "q/outside",
-    "churn": "churn/values",
     "dot product": "features/dot_product",
     "srank": "rank/srank",
 }
@@ -127,7 +127,7 @@ class _Seen:
             name: np.array([forward_fill(measured.columns[key])[n, place] for n, place in enumerate(self.places)])
             for name, key in MEASURED.items()
             if key in measured.columns
-        }
+        } | {"churn": churn_of(runs, data, self.steps)}
 
     @property
     def returns(self) -> Floats | None:
@@ -199,6 +199,8 @@ def rank(rows: Sequence[CureRow]) -> RemedyRanking:
     sentence = f"No winner: {which} are not told apart by {seeds} seeds"
     if NONE in best:
         return RemedyRanking(tuple(best), f"{sentence}, so no remedy is shown to be better than none.")
+    if NONE not in {row.name for row in tried}:
+        return RemedyRanking(tuple(best), f"{sentence}; none has no result to be measured against.")
     return RemedyRanking(tuple(best), f"{sentence}; all of them are above none.")
 
 

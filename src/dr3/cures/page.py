@@ -31,8 +31,12 @@ WORDS = (
     "the probability that a run with it ends above one without. Healthy: seeds of which the doctor has no verdict. "
     "Value by the log: the discounted return that fitted Q evaluation finds for its policies, the mean over seeds, and "
     "an interval over episodes. Q outside: the share of values that no policy could earn. The instruments are medians "
-    "over seeds. Time per update is measured alone, as a multiple of none's."
+    "over seeds; churn: how much Q of logged pairs changed between the last two checkpoints, as a share of its size. "
+    "Time per update is measured alone, as a multiple of none's."
 )
+
+
+WORTH = ("return", "gain", "better", "value by the log")  # the columns on what policies earn; others are on critics
 
 
 def cells(row: CureRow, base: CureRow | None) -> dict[str, str]:
@@ -41,11 +45,11 @@ def cells(row: CureRow, base: CureRow | None) -> dict[str, str]:
     told |= {name: number(value) for name, value in row.measured.items()}
     if row.returns is not None:
         own = row.returns
-        told["return"] = number(own.mean) if own.interval is None else own.interval.text("{:.3g}".format)
-        told["gain"] = "" if own.gain is None else own.gain.text("{:+.2g}".format)
+        told["return"] = number(own.mean) if own.interval is None else own.interval.text(number)
+        told["gain"] = "" if own.gain is None else own.gain.text(lambda gain: f"{_rounded(gain):+.2g}")
         told["better"] = "" if own.improvement is None else _percent(own.improvement)
     if row.value is not None:
-        told["value by the log"] = row.value.text("{:.3g}".format)
+        told["value by the log"] = row.value.text(number)
     if row.seconds_per_update is None:
         told["time"] = "–"
     elif base is not None and base.seconds_per_update:
@@ -64,7 +68,12 @@ def verdict_words(row: CureRow) -> str:
 
 
 def number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3g}"
+    """Three digits; what is 0 but for rounding is 0."""
+    return "–" if math.isnan(value) else f"{_rounded(value):.3g}"
+
+
+def _rounded(value: float) -> float:
+    return round(value, 5) + 0.0  # + 0.0: not -0
 
 
 def _percent(found: Interval) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +23,11 @@ from dr3.training.metrics import probe_of
 
 SECONDS = 0.3  # of updates, to tell how fast they are
 FEWEST = 100  # updates that a budget must allow for
-# Core-seconds, guessed and not yet measured on a quiet machine: what a program takes to compile, for training, for
-# measuring and for the doctor; and what reading, starting workers and the page take.
-COMPILING, STARTING = 12.0, 25.0
-DEARER = 1.3  # what an update with a remedy takes, in updates of the base method
+# Seconds of one core, measured with CQL and the default remedies on grid16smoothobs, and rounded up: what a program
+# takes to compile in a worker (7.5), what a row takes once all are trained (3.8: the doctor, the estimate, the time of
+# an update), and what reading, the speed of an update and the page take. The last two are no work for several cores.
+COMPILING, ROW, STARTING = 9.0, 5.0, 10.0
+DEARER = 1.5  # what an update with a remedy takes, in updates of the base method: the mean over the default ones
 CHECKPOINTS = 10
 
 
@@ -39,6 +41,7 @@ class CurePlan:
     steps: int
     env: str | None = "auto"
     episodes: int = 10
+    first_steps: int | None = None  # updates of the plan that this one lengthens: evaluations come as often as in that
 
     def __post_init__(self) -> None:
         names = [one.name for one in self.treatments]
@@ -46,10 +49,28 @@ class CurePlan:
             raise UserError("The remedies must be different ones and hold none, which the others are measured against.")
 
     @property
+    def base(self) -> Treatment:
+        """The method as it is."""
+        return next(one for one in self.treatments if one.name == NONE)
+
+    @property
+    def planned_first(self) -> int:
+        return self.first_steps or self.steps
+
+    @property
     def trained(self) -> list[Treatment]:
-        """Those that need a training of their own; what share a compiled program one after the other."""
-        order = list(dict.fromkeys(one.program for one in self.treatments))
-        return sorted((one for one in self.treatments if one.rule is None), key=lambda one: order.index(one.program))
+        """Those that need a training of their own: one of every compiled program, then those that find theirs compiled.
+
+        Two workers that start with the same program would both compile it.
+        """
+        found: dict[Any, list[Treatment]] = {}
+        for one in self.treatments:
+            if one.rule is None:
+                found.setdefault(one.program, []).append(one)
+        return [
+            *(several[0] for several in found.values()),
+            *(one for several in found.values() for one in several[1:]),
+        ]
 
     def task(self, treatment: Treatment) -> Task:
         """The run of a treatment; that of a rule is the base method's."""
@@ -61,8 +82,8 @@ class CurePlan:
             self.steps,
             env=self.env,
             episodes=self.episodes,
-            metrics_every=max(1, self.steps // 20),
-            evaluate_every=max(1, self.steps // CHECKPOINTS),
+            metrics_every=max(1, self.planned_first // 20),
+            evaluate_every=max(1, self.planned_first // CHECKPOINTS),
         )
 
     @property
@@ -80,14 +101,15 @@ def steps_within(minutes: float, treatments: Sequence[Treatment], seeds: int, se
         seconds_per_update: Of the base method, alone on a core.
     """
     trained = [one for one in treatments if one.rule is None]
-    programs = len({one.program for one in trained})
-    left = minutes * 60 * available_cores() - STARTING - COMPILING * programs
-    steps = left / (DEARER * len(trained) * seeds * seconds_per_update)
+    compiling = COMPILING * len({one.program for one in trained})
+    alone = STARTING + ROW * len(treatments)
+    each = DEARER * len(trained) * seeds * seconds_per_update  # of a step of all members
+    steps = ((minutes * 60 - alone) * available_cores() - compiling) / each
     if steps < FEWEST:
-        least = (STARTING + COMPILING * programs + FEWEST * DEARER * len(trained) * seeds * seconds_per_update) / 60
+        least = (alone + (compiling + FEWEST * each) / available_cores()) / 60
         raise UserError(
             f"{minutes:g} minutes are too few for {len(trained)} trainings of {seeds} seeds: give --minutes "
-            f"{np.ceil(10 * least / available_cores()) / 10:g}, fewer --remedies or fewer --seeds."
+            f"{np.ceil(10 * least) / 10:g}, fewer --remedies or fewer --seeds."
         )
     digits = 10 ** (int(np.log10(steps)) - 1)
     return int(steps // digits * digits)

@@ -12,6 +12,7 @@ from dr3.data.return_bounds import return_bounds
 from dr3.data.transitions import ContinuousActions, Transitions
 from dr3.errors import UserError, did_you_mean
 from dr3.methods import Method
+from dr3.methods.units import scaled_rewards
 from dr3.notation import spell
 from dr3.regularizers import REGULARIZERS, Regularizer, Sum
 from dr3.regularizers.parse import parse_regularizer
@@ -33,7 +34,8 @@ class Remedy:
 
 
 def _support(method: Any, data: Transitions) -> dict[str, Any]:
-    bounds = return_bounds(data.rewards, method.discount, ends=bool(data.terminals.any()))
+    rewards = scaled_rewards(data, method.reward_scale, method.reward_shift).rewards
+    bounds = return_bounds(rewards, method.discount, ends=bool(data.terminals.any()))
     return {"hl_gauss": 101, "support": (bounds.low, bounds.high if bounds.high > bounds.low else bounds.low + 1.0)}
 
 
@@ -136,7 +138,7 @@ class Treatment:
             if isinstance(value, bool):
                 words.append(flag if value else f"--no-{flag[2:]}")
             else:
-                words += [flag, *(f"{one:g}" for one in value)] if isinstance(value, tuple) else [flag, _word(value)]
+                words += [flag, *(_word(one) for one in (value if isinstance(value, tuple) else (value,)))]
         if self.regularizer is not None:
             words += ["--regularizer", spell(self.regularizer)]
         return words
@@ -225,4 +227,5 @@ def _term(word: str, remedy: Remedy | None, data: Transitions) -> Regularizer:
 
 
 def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """The shortest that is read back as the same number."""
+    return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)

@@ -57,13 +57,14 @@ class DQN(BootstrappedMethod):
             raise UserError(f"support is the lowest and the highest value, not {self.support}.")
 
     def prepare(self, data: Transitions) -> Transitions:
-        if self.hl_gauss and not self.support:
+        data = super().prepare(data)
+        if self.hl_gauss and not self.support:  # in the units that it learns in
             low, high = return_bounds(data.rewards, self.discount, ends=bool(data.terminals.any()))
             raise UserError(
                 f"hl_gauss needs a support, the lowest and the highest value; the rewards of {data.name} allow "
                 f"{low:g} to {high:g}: --support {low:g} {high:g}."
             )
-        return super().prepare(data)
+        return data
 
     def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> Critic:
         if self.quantiles:

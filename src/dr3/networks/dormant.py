@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dr3.networks.layer_norm import LayerNorm
+
 
 def dormant_units(outputs: Array, threshold: float) -> Array:
     """Which units have at most `threshold` times the mean size of their layer: (n, …, d) -> (d,)."""
@@ -22,15 +24,16 @@ def recycle(critic: Any, fresh: Any, outputs: Mapping[str, Array], threshold: fl
     """The critic with dormant units drawn anew, and which of its weights that changed.
 
     What such a unit reads with is taken from `fresh`, and what it is read with is 0: its layer's outputs do not jump.
-    `outputs` are those of hidden layers, by their names in `critic.layers()`.
+    With a LayerNorm its scale and shift are drawn anew as well: a shift far below 0 keeps a unit silent, whatever it
+    reads. `outputs` are those of hidden layers, by their names in `critic.layers()`.
     """
     layers, drawn = critic.layers(), fresh.layers()
     anew = {name: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), layer) for name, layer in layers.items()}
-    silent = dict(anew)
+    silent, dormant = dict(anew), {name: dormant_units(output, threshold) for name, output in outputs.items()}
     for name, following in pairwise(layers):
         if name not in outputs:
             continue
-        asleep = dormant_units(outputs[name], threshold)
+        asleep = dormant[name]
         anew[name] = jax.tree.map(lambda leaf, asleep=asleep: jnp.broadcast_to(asleep, leaf.shape), layers[name])
         weight = layers[following].weight
         # A dense layer after a convolution reads its filters at every place of the picture.
@@ -44,10 +47,30 @@ def recycle(critic: Any, fresh: Any, outputs: Mapping[str, Array], threshold: fl
         return jax.tree.map(lambda zero, leaf: jnp.where(zero, 0, leaf), silent[name], new)
 
     changed = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, bool), critic)
+    norms, drawn_norms = _norms(critic), _norms(fresh)
+    # Those of an encoder, which is not looked at, come first; the last layer has none.
+    awake = [jnp.zeros_like(norm.gain, bool) for norm in norms[: -len(dormant)]]
+    masks = [LayerNorm(one, one) for one in (*awake, *dormant.values())] if norms else []
     return (
-        _with_layers(critic, {name: mended(name) for name in layers}),
-        _with_layers(changed, {name: jax.tree.map(jnp.logical_or, anew[name], silent[name]) for name in layers}),
+        _with_norms(
+            _with_layers(critic, {name: mended(name) for name in layers}),
+            [jax.tree.map(jnp.where, *three) for three in zip(masks, drawn_norms, norms, strict=True)],
+        ),
+        _with_norms(
+            _with_layers(changed, {name: jax.tree.map(jnp.logical_or, anew[name], silent[name]) for name in layers}),
+            masks,
+        ),
     )
+
+
+def _norms(critic: Any) -> list[LayerNorm]:
+    """Every LayerNorm, in the order of the layers they belong to."""
+    leaves = jax.tree.leaves(critic, is_leaf=lambda part: isinstance(part, LayerNorm))
+    return [leaf for leaf in leaves if isinstance(leaf, LayerNorm)]
+
+
+def _with_norms(critic: Any, norms: list[LayerNorm]) -> Any:
+    return eqx.tree_at(_norms, critic, norms) if norms else critic
 
 
 def _with_layers(critic: Any, layers: Mapping[str, Any]) -> Any:
