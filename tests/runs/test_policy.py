@@ -81,9 +81,10 @@ def test_what_was_selected_is_the_default(copied_run, seen):
     write_json(copied_run / "selection.json", {**nothing, "run": "runs/other"})
     with pytest.raises(UserError, match="What dr3 select kept is of runs/other, and nothing of"):
         runs.place()
-    write_json(copied_run / "selection.json", {"member": "first", "step": 20})
-    with pytest.raises(UserError, match="member and step must be whole numbers; select again"):
-        runs.policy(seen)
+    for odd in ({"member": "first", "step": 20}, {"members": [3]}, {"member": True, "step": 20}):
+        write_json(copied_run / "selection.json", odd)
+        with pytest.raises(UserError, match="member and step must be whole numbers; select again"):
+            runs.policy(seen)
 
 
 def test_a_run_without_an_update_has_no_policy(copied_run, seen):
