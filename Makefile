@@ -46,7 +46,8 @@ quick: .venv/dev
 	touch $@
 
 docs: .venv/docs
-	.venv/bin/sphinx-build -W --keep-going -q -b html docs build/site
+	rm -rf build/site # pages that are no more would stay
+	.venv/bin/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/site
 	.venv/bin/python docs/site_pages/links.py build/site
 	@echo "The site is in build/site/index.html."
 

@@ -26,6 +26,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_mock_imports = ["torch", "d3rlpy", "flax"]
+smartquotes = False  # φ' and s' are no quotations
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_numpy_docstring = False
@@ -36,7 +37,6 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"  # MathJax would be fetched from the network
 html_show_copyright = False
-html_theme_options = {"source_directory": "docs/"}
 
 
 def write_pages(app) -> None:

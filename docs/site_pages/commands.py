@@ -22,7 +22,7 @@ def write_command_pages() -> None:
     """`generated/commands.md`, the list, and `generated/commands/NAME.md`."""
     from dr3.cli import COMMANDS
 
-    os.environ["COLUMNS"] = "110"
+    os.environ["COLUMNS"] = "100"
     os.environ["NO_COLOR"] = "1"
     for name, purpose in COMMANDS.items():
         subcommands = _methods() if name == "train" else SUBCOMMANDS.get(name, ())
@@ -33,7 +33,7 @@ def write_command_pages() -> None:
     names = "\n".join(f"commands/{name}" for name in COMMANDS)
     write(
         GENERATED / "commands.md",
-        "# Commands\n\nEvery page here is what `--help` prints, at 110 columns.\n\n"
+        "# Commands\n\nEvery page here is what `--help` prints, at 100 columns.\n\n"
         f"| command | what it does |\n|---|---|\n{rows}\n\n"
         "Every command takes `--plugin MODULE`, for what is [your own](../extending.md), and `--force`, to read a "
         "file that unpacks to gigabytes.\n\n"

@@ -36,3 +36,5 @@ def _plain(line: str) -> str:
 def process(app, what, name, obj, options, lines: list[str]) -> None:
     """For Sphinx's event `autodoc-process-docstring`."""
     lines[:] = to_rst(lines)
+    if what in ("attribute", "property"):
+        lines.insert(0, "")  # napoleon takes what stands before a colon in the first line for a type

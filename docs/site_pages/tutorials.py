@@ -116,6 +116,6 @@ def _results(code: str, scope: dict, source: Path, pictures: Path, number: int) 
 
 if __name__ == "__main__":
     os.environ.setdefault("MPLBACKEND", "Agg")
-    os.environ["COLUMNS"] = "110"
+    os.environ["COLUMNS"] = "100"
     for chosen in sys.argv[1:] or names():
         execute(chosen)

@@ -8,13 +8,13 @@
 # %% [markdown]
 # # Your own table of decisions
 #
-# Most logs are rows in a warehouse: who, when, what was known, what was done, what came of it. From such a table to a
-# policy and an estimate of its worth. It needs `pip install 'dr3[tables]'`.
+# Most logs are rows in a warehouse: who, when, what was known, what was done, what came of it. From
+# such a table to a policy and an estimate of its worth. It needs `pip install 'dr3[tables]'`.
 #
 # ## A log
 #
-# Yours comes from a query. This one is of machines that wear: each day somebody runs on, or repairs if a crew is free.
-# A worn machine earns less, and may break for good.
+# Yours comes from a query. This one is of machines that wear: each day somebody runs on, or repairs
+# if a crew is free. A worn machine earns less, and may break for good.
 
 # %%
 import numpy as np
@@ -41,19 +41,46 @@ for date in range(30):
     profit, after, broke = day(wear, repair)
     for one in np.flatnonzero(alive):
         done, probability = ("repair", chance[one]) if repair[one] else ("run", 1 - chance[one])
-        rows.append((one, date, wear[one], crew[one], done, True, crew[one], probability, profit[one], broke[one]))
+        rows.append(
+            (
+                one,
+                date,
+                wear[one],
+                crew[one],
+                done,
+                True,
+                crew[one],
+                probability,
+                profit[one],
+                broke[one],
+            )
+        )
     wear, alive = after, alive & ~broke
-names = ["machine", "date", "wear", "crew", "action", "can_run", "can_repair", "probability", "profit", "broke"]
+names = [
+    "machine",
+    "date",
+    "wear",
+    "crew",
+    "action",
+    "can_run",
+    "can_repair",
+    "probability",
+    "profit",
+    "broke",
+]
 pq.write_table(
-    pa.table({name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}), "log.parquet"
+    pa.table(
+        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    ),
+    "log.parquet",
 )
 print(len(rows), "decisions")
 
 # %% [markdown]
 # ## What the columns mean
 #
-# A schema says it. `dr3 data schema log.parquet` writes a first guess with comments; here it is as a dictionary. Every
-# maximum over actions will keep to the mask.
+# A schema says it. `dr3 data schema log.parquet` writes a first guess with comments; here it is as
+# a dictionary. Every maximum over actions will keep to the mask.
 
 # %%
 from rich.console import Console
@@ -81,9 +108,18 @@ Console(width=100).print(dr3.data.table(dr3.data.describe(data)))
 # A fifth of the machines is kept aside, to judge by rows that training never saw.
 
 # %%
-method = dr3.DQN(discount=0.95, hidden=(64, 64), learning_rate=1e-3, batch_size=256, target_period=100)
+method = dr3.DQN(
+    discount=0.95, hidden=(64, 64), learning_rate=1e-3, batch_size=256, target_period=100
+)
 runs = dr3.train(
-    data, method, regularizer=dr3.DR3(0.001), steps=2000, held_out="20%", env=None, out="runs/repairs", progress=False
+    data,
+    method,
+    regularizer=dr3.DR3(0.001),
+    steps=2000,
+    held_out="20%",
+    env=None,
+    out="runs/repairs",
+    progress=False,
 )
 
 # %%
@@ -103,14 +139,16 @@ found = estimate.policies[0]
 print("what was logged:", estimate.logged.text("{:.2f}".format))
 print(
     "the learned one:",
-    found.estimates["fqe"].text("{:.2f}".format) if "fqe" in found.estimates else found.reasons["fqe"],
+    found.estimates["fqe"].text("{:.2f}".format)
+    if "fqe" in found.estimates
+    else found.reasons["fqe"],
 )
 
 # %% [markdown]
 # ## What it does
 #
-# When to repair, by the wear, where a crew is free. A mask says what is allowed: without a crew the answer is always to
-# run on.
+# When to repair, by the wear, where a crew is free. A mask says what is allowed: without a crew the
+# answer is always to run on.
 
 # %%
 grid = np.linspace(0, 1, 11, dtype=np.float32)
@@ -122,7 +160,8 @@ print("action", [("run", "repair")[action] for action in runs.policy(with_crew, 
 # %% [markdown]
 # ## The truth
 #
-# You cannot compute it; the author of these machines can. 2,000 new ones, 60 days, discounted by 0.95 a day:
+# You cannot compute it; the author of these machines can. 2,000 new ones, 60 days, discounted by
+# 0.95 a day:
 
 # %%
 

@@ -8,14 +8,15 @@
 # %% [markdown]
 # # DR3 in your PyTorch loop, and in d3rlpy
 #
-# You keep your code: one line goes into the loss, and the doctor looks at the network as it is. It needs
+# You keep your code: one line goes into the loss, and the doctor looks at the network as it is. It
+# needs
 #
 #     pip install 'dr3[torch]' d3rlpy
 #
 # ## A loop of your own
 #
-# A network is its features and a last linear layer. DR3 asks for the *online* network's features on both sides, neither
-# detached.
+# A network is its features and a last linear layer. DR3 asks for the *online* network's features on
+# both sides, neither detached.
 
 # %%
 import copy
@@ -27,14 +28,19 @@ import dr3
 from dr3.integrations.torch import dr3_penalty
 
 data = dr3.load("grid16smoothobs")
-table = {name: torch.as_tensor(getattr(data, name)) for name in ("observations", "rewards", "next_observations")}
+table = {
+    name: torch.as_tensor(getattr(data, name))
+    for name in ("observations", "rewards", "next_observations")
+}
 actions, terminal = torch.as_tensor(data.actions).long(), torch.as_tensor(data.terminals).float()
 
 
 class Critic(nn.Module):
     def __init__(self, width: int, count: int) -> None:
         super().__init__()
-        self.features = nn.Sequential(nn.Linear(width, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU())
+        self.features = nn.Sequential(
+            nn.Linear(width, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU()
+        )
         self.head = nn.Linear(128, count)
 
     def forward(self, observations):
@@ -45,17 +51,26 @@ def train(coefficient: float, steps: int = 1500) -> dict[int, Critic]:
     """Q-learning, with DR3 if the coefficient is not 0; a copy of the critic every 300 steps."""
     torch.manual_seed(0)
     critic = Critic(data.observations.shape[1], data.action_space.count)
-    target, optimizer, history = copy.deepcopy(critic), torch.optim.Adam(critic.parameters(), 1e-3), {}
+    target, optimizer, history = (
+        copy.deepcopy(critic),
+        torch.optim.Adam(critic.parameters(), 1e-3),
+        {},
+    )
     for step in range(1, steps + 1):
         rows = torch.randint(len(data), (128,))
-        phi, phi_next = critic.features(table["observations"][rows]), critic.features(table["next_observations"][rows])
+        phi, phi_next = (
+            critic.features(table["observations"][rows]),
+            critic.features(table["next_observations"][rows]),
+        )
         with torch.no_grad():
             ahead = target(table["next_observations"][rows]).max(-1).values
             wanted = table["rewards"][rows] + 0.95 * (1 - terminal[rows]) * ahead
         q = critic.head(phi).gather(-1, actions[rows, None])[:, 0]
         loss = nn.functional.mse_loss(q, wanted)
         if coefficient:
-            loss = loss + coefficient * dr3_penalty(phi, phi_next, bootstraps=1 - terminal[rows])  # <- the line
+            loss = loss + coefficient * dr3_penalty(
+                phi, phi_next, bootstraps=1 - terminal[rows]
+            )  # <- the line
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -81,8 +96,8 @@ for name, history in (("without DR3", plain), ("with DR3", with_dr3)):
 # %% [markdown]
 # ## d3rlpy
 #
-# Four of its algorithms have a twin with a setting `dr3`; all else, saving and logging too, is d3rlpy's own. With
-# coefficient 0 it trains as d3rlpy does, bit for bit, by test.
+# Four of its algorithms have a twin with a setting `dr3`; all else, saving and logging too, is
+# d3rlpy's own. With coefficient 0 it trains as d3rlpy does, bit for bit, by test.
 
 # %%
 import warnings
@@ -111,7 +126,13 @@ history = algorithm.fit(
     show_progress=False,
     logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
 )
-print({name: round(float(value), 3) for name, value in history[-1][1].items() if name in ("loss", "td_loss", "dr3")})
+print(
+    {
+        name: round(float(value), 3)
+        for name, value in history[-1][1].items()
+        if name in ("loss", "td_loss", "dr3")
+    }
+)
 
 # %% [markdown]
 # The doctor takes the algorithm as it is:
@@ -120,5 +141,6 @@ print({name: round(float(value), 3) for name, value in history[-1][1].items() if
 print(dr3.diagnose(algorithm, data, discount=0.95))
 
 # %% [markdown]
-# More, also for Flax, Equinox and plain functions: [a critic from elsewhere](../diagnose.md#a-critic-from-elsewhere),
-# and [the penalty](../regularizer.md#in-a-training-loop-of-your-own) with its choices.
+# More, also for Flax, Equinox and plain functions: [a critic from
+# elsewhere](../diagnose.md#a-critic-from-elsewhere), and [the
+# penalty](../regularizer.md#in-a-training-loop-of-your-own) with its choices.

@@ -8,14 +8,14 @@
 # %% [markdown]
 # # A method of your own, as a plugin
 #
-# A method says what the next state is worth and which a' that looks at. All else, DR3 and the doctor and a command with
-# flags, comes by itself, because everything here is a function of the `Backup` that is made from it. Nothing in dr3's
-# sources changes.
+# A method says what the next state is worth and which a' that looks at. All else, DR3 and the
+# doctor and a command with flags, comes by itself, because everything here is a function of the
+# `Backup` that is made from it. Nothing in dr3's sources changes.
 #
 # ## A module
 #
-# Q-learning tends to overestimate; *Double* Q-learning takes a' by the online network and its value from the target
-# network. This is the whole file `my_methods.py`:
+# Q-learning tends to overestimate; *Double* Q-learning takes a' by the online network and its value
+# from the target network. This is the whole file `my_methods.py`:
 
 # %%
 from pathlib import Path
@@ -106,7 +106,7 @@ print(runs.health())
 #
 # Any command takes `--plugin MODULE`:
 #
-#     dr3 train double-dqn --plugin my_methods --data grid16smoothobs --regularizer none decorrelated:0.1
+#     dr3 train double-dqn --plugin my_methods --data grid16smoothobs --regularizer decorrelated:0.1
 #     dr3 diagnose runs/double --plugin my_methods
 #
 # The fields of the class are its flags, and the docstring its help:
@@ -117,5 +117,6 @@ from dr3.cli import invoke
 _ = invoke(["run", "digest", "runs/double", "--plugin", "my_methods"])
 
 # %% [markdown]
-# An entry point makes it known without a word; [extending dr3](../extending.md#as-a-package) shows the three lines, and
-# readers and worlds of your own. Test it as the house tests its own: `pytest tests/contracts -k double-dqn`.
+# An entry point makes it known without a word; [extending dr3](../extending.md#as-a-package) shows
+# the three lines, and readers and worlds of your own. Test it as the house tests its own: `pytest
+# tests/contracts -k double-dqn`.

@@ -59,12 +59,9 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
             _fill(axis, panel, colour)
         for axis in axes.flat[len(panels) :]:
             axis.set_axis_off()
-        named = {
-            label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            named.values(), named, loc="outside upper left", ncols=min(len(named), 2 * columns), frameon=False
-        )
+        drawn = [line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]]
+        named = {str(line.get_label()): line for line in drawn}
+        figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=2 * columns, frameon=False)
         if caption:
             style.caption(figure, caption)
         path.parent.mkdir(parents=True, exist_ok=True)
