@@ -3,7 +3,8 @@
 PYTHON ?= python3
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick test-lowest lint types unit fuzz chaos bench bench-speed bench-memory bench-statistics clean
+.PHONY: demo test quick test-lowest lint types unit docs linkcheck tutorials release-check release fuzz chaos bench bench-speed bench-memory \
+        bench-statistics clean
 
 # One environment; a stamp for what has been put into it. The pins are the versions everything was tested with.
 .venv/created:
@@ -38,6 +39,37 @@ unit: .venv/dev $(if $(TORCH),.venv/torch)
 # What one runs while writing: under two minutes on two cores. `make test` runs the slow ones as well.
 quick: .venv/dev
 	.venv/bin/pytest -n auto -m 'not slow'
+
+# The site, in build/site: every warning is an error, links and anchors between pages among them. Nothing is trained for it.
+.venv/docs: .venv/created requirements.txt pyproject.toml
+	.venv/bin/python $(PIP) --constraint requirements.txt --editable '.[docs]'
+	touch $@
+
+docs: .venv/docs
+	rm -rf build/site # pages that are no more would stay
+	.venv/bin/sphinx-build -W --keep-going -q -b html -d build/doctrees docs build/site
+	.venv/bin/python docs/site_pages/links.py build/site
+	@echo "The site is in build/site/index.html."
+
+# Also the links that lead out of the site, which needs the network.
+linkcheck: .venv/docs
+	.venv/bin/sphinx-build -W --keep-going -q -b linkcheck docs build/linkcheck
+
+# Executes docs/tutorials into pages with what they print and draw, which `make docs` then shows. Each takes well under a minute.
+tutorials: .venv/docs .venv/dev .venv/torch
+	.venv/bin/python docs/site_pages/tutorials.py $(ONLY)
+
+# The wheel and the sdist, checked, installed into an empty environment, and tried there; into dist.
+.venv/release: .venv/created requirements.txt
+	.venv/bin/python $(PIP) --constraint requirements.txt build twine
+	touch $@
+
+release-check: .venv/release
+	.venv/bin/python tools/release.py
+
+# The same of a tag, with checksums: make release TAG=v0.2.0. It uploads nothing.
+release: .venv/release
+	.venv/bin/python tools/release.py --tag $(TAG)
 
 # Damaged files of every format, 2,000 of each; `make test` tries 25. FIRST=2000 goes on where one has ended.
 fuzz: .venv/dev

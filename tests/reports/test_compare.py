@@ -113,9 +113,9 @@ def test_it_can_be_written_and_drawn(by_hand):
     drawn = panels(by_hand)
     assert [panel.title for panel in drawn] == ["return", "dot product", "cosine", "srank", "mean Q"]
     assert {label: values.shape for label, (_, values) in drawn[0].lines.items()} == {
-        "none": (2, 3),
-        "dr3:0.1": (2, 3),
-        "norm:0.1": (2, 3),
+        "DQN, 2 seeds": (2, 3),
+        "DQN + DR3 0.1, 2 seeds": (2, 3),
+        "DQN + FeatureNorm 0.1, 2 seeds": (2, 3),
     }
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from dr3.cli import theory as command
 from dr3.errors import UserError
+from dr3.reports.theory import draw, draw_watch
 from dr3.theory import derivatives
 from dr3.theory.checks import Effort, TheoryCheck, lemmas, proposition
-from dr3.theory.checks.pictures import draw, draw_watch
 from dr3.theory.gridworld import q_learning
 
 SMALL = Effort(features=40)

@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     record = as_json(runs, sides)
     write_json(runs.path / "comparison.json", record)
     picture = options.picture or runs.path / "comparison.png"
-    draw(panels(runs), picture, caption="median over seeds, and the seeds")
+    draw(panels(runs), picture, caption="thick: the median of seeds, thin: each seed")
     if options.json:
         print_json(record)
     else:

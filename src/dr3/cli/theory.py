@@ -67,7 +67,7 @@ def _check(arguments: list[str]) -> int:
     else:
         Console().print(_table(checks))
     if options.plots is not None:
-        from dr3.theory.checks.pictures import draw
+        from dr3.reports.theory import draw
 
         for path in draw(checks, options.plots):
             progress.print(str(path))
@@ -95,7 +95,7 @@ def _watch(arguments: list[str]) -> int:
     else:
         Console().print(_watch_table(rows))
     if options.plots is not None:
-        from dr3.theory.checks.pictures import draw_watch
+        from dr3.reports.theory import draw_watch
 
         progress.print(str(draw_watch(rows, options.plots)))
     return 0

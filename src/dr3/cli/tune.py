@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     record = tuning.to_json()
     write_json(runs.path / "tuning.json", record)
     picture = options.picture or runs.path / "tuning.png"
-    draw(_panels(tuning), picture, caption="median over seeds, and the seeds")
+    draw(_panels(tuning), picture, caption="thick: the median of seeds, thin: each seed")
     if options.json:
         print_json(record)
     else:

@@ -38,9 +38,7 @@ try:
     )
     from d3rlpy.base import register_learnable  # ty: ignore[import-not-found]
 except ImportError:
-    raise UserError(
-        "This needs d3rlpy and PyTorch: pip install --no-deps --requirement requirements-torch.txt (docs/diagnose.md)."
-    ) from None
+    raise UserError("This needs d3rlpy and PyTorch: pip install 'dr3[torch]' d3rlpy.") from None
 
 
 # --- For the doctor ---

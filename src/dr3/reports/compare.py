@@ -88,7 +88,7 @@ def as_json(runs: Runs, sides: list[Side]) -> dict[str, Any]:
 
 def panels(runs: Runs) -> list[Panel]:
     """Returns over training where there are any, then the four instruments: a line for each regularizer."""
-    groups = members_by_regularizer(runs)
+    groups = {_name(runs, word, members): members for word, members in members_by_regularizer(runs).items()}
     drawn = [_panel(name, runs.steps, runs.metrics[key]) for name, key in MEASURED.items()]
     if RETURN in runs.evaluations:
         drawn.insert(0, _panel("return", runs.evaluation_steps, runs.evaluations[RETURN]))
@@ -106,6 +106,16 @@ def members_by_regularizer(runs: Runs) -> dict[str, list[int]]:
     for number, member in enumerate(runs.members):
         groups.setdefault("none" if member.regularizer is None else spell(member.regularizer), []).append(number)
     return groups
+
+
+def _name(runs: Runs, word: str, members: list[int]) -> str:
+    """As people say it: "CQL" and "CQL + DR3 0.03, 3 seeds", where a command says none and dr3:0.03."""
+    member = runs.members[members[0]]
+    method = type(member.method).__name__.removeprefix("Continuous").removeprefix("Discrete")
+    seeds = f"{len(members)} seed{'' if len(members) == 1 else 's'}"
+    if member.regularizer is None:
+        return f"{method}, {seeds}"
+    return f"{method} + {type(member.regularizer).__name__} {word.partition(':')[2]}, {seeds}"
 
 
 def _panel(name: str, steps: NDArray[Any], values: NDArray[Any]) -> tuple[str, NDArray[Any], NDArray[Any], bool]:

@@ -42,7 +42,7 @@ def check_picture(path: Path) -> None:
 
 
 def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int | None = None) -> None:
-    """Write the panels as one picture: side by side, or `columns` in a row."""
+    """Write the panels as one picture: side by side, or `columns` in a row, with one legend for all."""
     check_picture(path)
     import matplotlib as mpl
 
@@ -54,10 +54,14 @@ def draw(panels: Sequence[Panel], path: Path, *, caption: str = "", columns: int
         rows = -(-len(panels) // columns)
         size = (4.8 * columns, 3.6 * rows)
         figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+        colour = style.colours(dict.fromkeys(label for panel in panels for label in panel.lines))
         for axis, panel in zip(axes.flat, panels, strict=False):
-            _fill(axis, panel)
+            _fill(axis, panel, colour)
         for axis in axes.flat[len(panels) :]:
             axis.set_axis_off()
+        drawn = [line for axis in axes.flat for line in axis.get_legend_handles_labels()[0]]
+        named = {str(line.get_label()): line for line in drawn}
+        figure.legend(list(named.values()), list(named), loc="outside upper left", ncols=2 * columns, frameon=False)
         if caption:
             style.caption(figure, caption)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,8 +115,7 @@ def draw_bands(panels: Sequence[Panel], path: Path, *, caption: str = "", column
         figure.savefig(path, dpi=120)
 
 
-def _fill(axis: Axes, panel: Panel) -> None:
-    colour = style.colours(panel.lines)
+def _fill(axis: Axes, panel: Panel, colour: Mapping[str, str]) -> None:
     for label, (steps, values) in panel.lines.items():
         for seed in values:
             axis.plot(steps, seed, color=colour[label], linewidth=0.7, alpha=0.4)
@@ -128,5 +131,3 @@ def _fill(axis: Axes, panel: Panel) -> None:
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)
     axis.grid(visible=False, axis="x")
-    # Below the axes, where it covers no curve.
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)

@@ -1,4 +1,4 @@
-"""The checks as pictures, drawn from nothing but their numbers."""
+"""The theory's checks as pictures, drawn from nothing but their numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from dr3.errors import UserError
+from dr3.reports.style import PALETTE, style
 from dr3.theory.checks.outcome import TheoryCheck
 
-BLUE, ORANGE, GREY, GREEN = "#2563a8", "#d9722b", "#8a8f98", "#3a8f5c"
+BLUE, ORANGE, GREEN = PALETTE[:3]
+GREY = "#8A8F98"
 
 
 def draw(checks: list[TheoryCheck], folder: Path) -> list[Path]:
@@ -28,16 +30,14 @@ def draw(checks: list[TheoryCheck], folder: Path) -> list[Path]:
 
 def _save(path: Path, picture: Callable[[Any, Any], None], numbers: Any) -> Path:
     try:
-        import matplotlib
         from matplotlib.figure import Figure
     except ModuleNotFoundError as missing:
         raise UserError("Drawing needs matplotlib: pip install 'dr3[plots]'.") from missing
-    style: Any = {"axes.spines.top": False, "axes.spines.right": False, "font.size": 9, "axes.titlesize": 10}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context(style):
+    with style():
         figure = Figure(figsize=(9.0, 3.4), layout="constrained")
         picture(figure, numbers)
-        figure.savefig(path, dpi=110)
+        figure.savefig(path)
     return path
 
 

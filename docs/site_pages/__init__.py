@@ -1,0 +1,1 @@
+"""What makes the site of pages, docstrings and commands: used by `docs/conf.py` alone."""
