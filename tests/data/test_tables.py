@@ -320,7 +320,7 @@ def test_where_the_logged_next_observation_is_not_the_next_row_the_episode_is_cu
         ({"r": [1.0, None] * 3}, {"missing": {"r": "flag"}}, "the schema's rule for missing 'r' is 'flag'"),
         ({}, {"missing": {"x": "?"}}, "leaves open what to do where 'x' is missing"),
         ({}, {"sizes": {"x": "2"}}, "the size of 'x' must be a whole number above 0"),
-        ({}, {"num_actions": True}, "'num_actions' must be a whole number above 0"),
+        ({}, {"num_actions": True}, "'num_actions' must be a whole number from 1 to 65536"),
         ({}, {"action": ["x"], "action_low": 5, "action_high": 1}, "'action_low' is 5, but it must be below"),
         ({"x": pa.nulls(6)}, {}, "'x' is missing in 6 rows"),
     ],

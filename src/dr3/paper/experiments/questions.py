@@ -27,7 +27,7 @@ FALL = Experiment(
     claim="On 1 % of a replay the dot products of DQN grow and its return falls; with DR3 they are smaller, and its "
     "return is higher on average over training and at the end.",
     printed="Nothing: the paper's tables are of CQL and REM; figures 1, 2 and A.1 have DQN without DR3.",
-    design=Compared(("DQN", "DQN + DR3"), ("1%",)),
+    design=Compared(("DQN", "DQN + DR3"), ("1%",), (*atari.GAMES, atari.TUNING_GAME)),
     checks=(
         Provided((Learned(("DQN",)),), declines("DQN")),
         grows(DOT, "DQN"),
