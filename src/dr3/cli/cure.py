@@ -53,7 +53,7 @@ class Cure:
     """A budget on all cores, from which the steps follow; 2 where neither is given, which is a first answer."""
 
     env: str = "auto"
-    """Where policies are tried, as in dr3 train; none for nowhere."""
+    """Where policies are evaluated, as in dr3 train; none for nowhere."""
 
     episodes: Count = 10
     """Episodes of each try, where it is by episodes."""
@@ -118,10 +118,10 @@ def _said(plan: CurePlan, table: Any, out: Path) -> str:
     """What will be done."""
     names = ", ".join(one.name for one in plan.treatments)
     world = table.world if plan.env == "auto" else plan.env
-    tried = f"policies are tried in {world}" if world else "policies are tried nowhere, so there will be no ranking"
+    where = f"policies are evaluated in {world}" if world else "no policy is evaluated, so there will be no ranking"
     return (
         f"{plan.treatments[0].method.name} on {table.name} ({len(table):,} rows): {len(plan.trained)} trainings of "
-        f"{plan.seeds} seeds, {plan.steps:,} updates each; {tried}.\nRemedies: {names}.\nEverything goes to {out}; the "
+        f"{plan.seeds} seeds, {plan.steps:,} updates each; {where}.\nRemedies: {names}.\nEverything goes to {out}; the "
         "same command goes on where it stopped, and more --steps or --minutes lengthen it."
     )
 

@@ -72,7 +72,7 @@ class Sign:
 
 
 def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
-    """A policy that earned more before: the run's own tries of it, where it was tried. Nothing says more."""
+    """A policy that earned more before: by the run's own evaluations, where it has some. Nothing says more."""
     returns = of[RETURNS]
     tried = np.isfinite(returns) & (steps > 0)
     level = np.full(len(returns), np.nan)
@@ -87,7 +87,7 @@ def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) ->
         holds = enough & (level - low < limit.fall * (best - low))
 
     def sentence(t: int) -> str:
-        return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} (means of three tries)."
+        return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} (means of three evaluations)."
 
     return Sign("fall in returns", holds, sentence, lambda t: {"was": best[t], "is": level[t]})
 
