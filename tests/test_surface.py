@@ -71,6 +71,29 @@ def test_a_docstring_names_every_argument(name, function):
     assert described == list(inspect.signature(function).parameters), f"{name} says Args: {described}"
 
 
+# What users call, and what an extension implements.
+CLASSES = (dr3.Runs, dr3.Method, dr3.Regularizer, dr3.Evaluator)
+METHODS = [(cls, name) for cls in CLASSES for name, of in vars(cls).items() if inspect.isfunction(of)]
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        *((cls, name) for cls, name in METHODS if not name.startswith("_")),
+        (dr3.Regularizer, "__call__"),
+        (dr3.Evaluator, "__call__"),
+        (dr3.Transitions, "subset"),
+        (dr3.Transitions, "rows"),
+        (dr3.BootstrappedMethod, "bootstrap"),
+        *((dr3.ContinuousMethod, name) for name in ("policy_loss", "critic_loss", "following")),
+    ],
+)
+def test_a_method_names_every_argument(cls, name):
+    function = getattr(cls, name)
+    described = re.findall(r"^    (\w+): \S", _section(function, "Args"), re.MULTILINE)
+    assert described == [name for name in inspect.signature(function).parameters if name != "self"]
+
+
 def _section(function, title):
     """What is indented under `Args:`."""
     found = re.search(rf"^{title}:\n((?:    .*\n?)+)", inspect.getdoc(function) or "", re.MULTILINE)

@@ -71,14 +71,14 @@ def case(request, logged, logged_continuous, logged_pictures) -> Case:
 @pytest.fixture
 def seen(case):
     """The Backup that the doctor makes of the critic alone."""
-    return backup_of(case.method, case.method.critic(case.learner), case.spec, case.batch, KEY)
+    return backup_of(case.method, case.method.model(case.learner), case.spec, case.batch, KEY)
 
 
 def test_its_backup_is_the_methods_own(case, seen):
     """But for what a checkpoint does not hold: α in the targets of SAC, π_β in those of BRAC."""
     unknown = dict.fromkeys(getattr(case.method, "LEARNER_TERMS", ()), False)
     method = dataclasses.replace(case.method, **unknown)
-    loss = jax.jit(lambda method, learner, batch: method.loss(method.critic(learner), learner, batch, KEY))
+    loss = jax.jit(lambda method, learner, batch: method.loss(method.model(learner), learner, batch, KEY))
     _, (own, _) = loss(method, case.learner, case.batch)
     for name, ours, theirs in zip(own._fields, seen, own, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5, err_msg=name)
@@ -89,7 +89,7 @@ def test_its_backup_is_the_methods_own(case, seen):
 
 
 def test_its_two_sides_are_what_the_critic_says_there(case, seen):
-    method, critic, batch = case.method, case.method.critic(case.learner), case.batch
+    method, critic, batch = case.method, case.method.model(case.learner), case.batch
     sides = ((seen.phi, batch.observations, batch.actions), (seen.phi_next, batch.next_observations, seen.next_actions))
     for phi, observations, actions in sides:
         np.testing.assert_allclose(phi, method.features(critic, observations, actions), rtol=1e-4, atol=1e-5)
@@ -101,7 +101,7 @@ def test_its_two_sides_are_what_the_critic_says_there(case, seen):
 def test_terms_that_need_a_learner_are_left_out_of_the_targets(method, logged_continuous):
     method = method(hidden=(8, 6), policy_hidden=(8,))
     spec, batch = Spec.of(logged_continuous), Batch.of(logged_continuous)
-    critic = method.critic(method.init(spec, jax.random.key(0)))
+    critic = method.model(method.init(spec, jax.random.key(0)))
     seen = backup_of(method, critic, spec, batch, KEY)
     following = critic.critics.q(critic.critics.states(batch.next_observations), critic.to_unit(seen.next_actions))
     expected = batch.rewards + method.discount * (1 - batch.terminals) * following.min(axis=0)

@@ -42,7 +42,7 @@ def small(method: Any) -> Any:
 
 @partial(jax.jit, static_argnums=1)
 def fresh(method, spec, key):
-    return method.critic(method.init(spec, key))
+    return method.model(method.init(spec, key))
 
 
 def run_of(folder, method: Any, data: Transitions) -> Runs:

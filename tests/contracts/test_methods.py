@@ -78,7 +78,7 @@ def update(method, learner, batch, regularizer):
 def evaluate(method, learner, batch, regularizer):
     """The objective with all that it returns, and its gradient."""
     return jax.value_and_grad(lambda critic: objective(method, regularizer, critic, learner, batch, KEY), has_aux=True)(
-        method.critic(learner)
+        method.model(learner)
     )
 
 
@@ -107,7 +107,7 @@ def test_loss_is_a_finite_number_and_what_is_logged_of_it_too(case):
 def test_what_a_method_gives_has_the_shapes_of_its_types(case):
     (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
     check_shapes("a batch and its backup", case.batch, backup)
-    critic, (seen, actions) = case.method.critic(case.learner), case.batch[:2]
+    critic, (seen, actions) = case.method.model(case.learner), case.batch[:2]
     with jaxtyped("context"):
         assert isinstance(seen, get_type_hints(Method.act)["observations"])
         assert isinstance(case.method.act(critic, seen), get_type_hints(Method.act)["return"])
@@ -125,13 +125,13 @@ def test_a_backup_of_another_shape_is_refused(case):
 
     careless = Careless(**vars(case.method))
     with pytest.raises(UserError, match=rf"backup of {case.method.name}: its targets has the shape \(\d+, 1\)"):
-        objective(careless, None, case.method.critic(case.learner), case.learner, case.batch, KEY)
+        objective(careless, None, case.method.model(case.learner), case.learner, case.batch, KEY)
 
 
 def test_backup_has_the_shapes_it_promises(case):
     (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
     rows = len(case.batch.rewards)
-    looked = case.method.features(case.method.critic(case.learner), case.batch.observations, case.batch.actions)
+    looked = case.method.features(case.method.model(case.learner), case.batch.observations, case.batch.actions)
     assert backup.phi.shape == backup.phi_next.shape == looked.shape
     assert backup.values.shape == looked.shape[:-1]
     assert backup.values.shape[-1:] == backup.targets.shape == backup.next_values.shape == (rows,)
@@ -146,7 +146,7 @@ def test_backup_has_the_shapes_it_promises(case):
 
 def test_backup_is_seen_by_the_online_critic(case):
     (_, (backup, _)), _ = evaluate(case.method, case.learner, case.batch, None)
-    critic, batch, method = case.method.critic(case.learner), case.batch, case.method
+    critic, batch, method = case.method.model(case.learner), case.batch, case.method
     close = partial(np.testing.assert_allclose, rtol=1e-4, atol=1e-5)
     close(backup.phi, method.features(critic, batch.observations, batch.actions))
     close(backup.phi_next, method.features(critic, batch.next_observations, backup.next_actions))
@@ -162,7 +162,7 @@ def test_no_gradient_comes_from_the_targets(case):
     def of_targets(critic):
         return jax.grad(lambda critic: method.loss(critic, learner, batch, KEY)[1][0].targets.sum())(critic)
 
-    critic = method.critic(learner)
+    critic = method.model(learner)
     assert_same(of_targets(critic), jax.tree.map(jnp.zeros_like, critic))
 
 
@@ -175,7 +175,7 @@ def test_no_gradient_reaches_the_policy(case):
 
 
 def test_without_a_regularizer_the_objective_is_the_loss(case):
-    loss, (backup, info) = jax.jit(lambda m, learner, b: m.loss(m.critic(learner), learner, b, KEY))(*case[:3])
+    loss, (backup, info) = jax.jit(lambda m, learner, b: m.loss(m.model(learner), learner, b, KEY))(*case[:3])
     (total, (same_backup, same_info)), _ = evaluate(case.method, case.learner, case.batch, None)
     assert total == pytest.approx(float(loss), rel=1e-6)
     assert info.keys() == same_info.keys()
@@ -235,7 +235,7 @@ def test_the_penalty_enters_linearly_in_its_coefficient(case):
 
 @jax.jit
 def of_penalty(method, learner, batch):
-    return jax.grad(lambda critic: DR3()(method.loss(critic, learner, batch, KEY)[1][0]))(method.critic(learner))
+    return jax.grad(lambda critic: DR3()(method.loss(critic, learner, batch, KEY)[1][0]))(method.model(learner))
 
 
 def test_an_update_is_a_function_of_its_arguments(case):
@@ -249,7 +249,7 @@ def test_an_update_lowers_the_loss_and_leaves_the_target_alone(case):
     after, before = update(small, case.learner, case.batch, None)
     (now, _), _ = evaluate(small, after, case.batch, None)
     _, gradient = evaluate(small, case.learner, case.batch, None)
-    moved = jax.tree.map(jnp.subtract, small.critic(after), small.critic(case.learner))
+    moved = jax.tree.map(jnp.subtract, small.model(after), small.model(case.learner))
     assert sum(jnp.vdot(slope, way) for slope, way in zip(*map(jax.tree.leaves, (gradient, moved)), strict=True)) < 0
     if not hasattr(case.method, "expectile"):  # the V of IQL's targets has moved, too
         assert now < before
@@ -268,7 +268,7 @@ def test_the_order_of_a_batch_does_not_matter(case):
 
 def test_what_was_learned_can_be_used(case):
     method, learner, batch, spec = case
-    critic, rows = method.critic(learner), len(batch.rewards)
+    critic, rows = method.model(learner), len(batch.rewards)
     actions = method.act(critic, batch.observations)
     assert actions.shape == batch.actions.shape
     space = spec.action_space
@@ -281,7 +281,7 @@ def test_what_was_learned_can_be_used(case):
 def test_a_fresh_learner_follows_from_its_key(case):
     method, spec = case.method, case.spec
     assert_same(fresh(method, spec, jax.random.key(3)), fresh(method, spec, jax.random.key(3)))
-    one, other = (jax.tree.leaves(method.critic(fresh(method, spec, jax.random.key(seed)))) for seed in (3, 4))
+    one, other = (jax.tree.leaves(method.model(fresh(method, spec, jax.random.key(seed)))) for seed in (3, 4))
     # … but for biases that start at one number in either.
     assert all((a != b).any() or (a == a.ravel()[0]).all() for a, b in zip(one, other, strict=True))
     assert any((a != b).any() for a, b in zip(one, other, strict=True))
@@ -318,5 +318,5 @@ def test_numbers_are_arguments_of_the_compiled_program(case):
     other = two_updates(changed, DR3(0.2), 0)
     two_updates(method, DR3(0.1), 1)
     assert compiled._cache_size() == programs
-    pairs = zip(*(jax.tree.leaves(method.critic(end.learner)) for end in (first, other)), strict=True)
+    pairs = zip(*(jax.tree.leaves(method.model(end.learner)) for end in (first, other)), strict=True)
     assert all((one != another).any() for one, another in pairs)

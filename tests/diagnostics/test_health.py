@@ -138,7 +138,7 @@ def returns(*values):
 def test_a_fall_in_returns_that_the_run_knows_is_the_first_sign():
     found = judge_member("dqn", LONG, returns(9, 100, 300, 500, 500, 500, 200, 9, 9), Thresholds())
     assert found.verdicts[0].name == "fall in returns"
-    assert found.verdicts[0].sentence == "Returns have fallen from 500 to 72.67 (means of three tries)."
+    assert found.verdicts[0].sentence == "Returns have fallen from 500 to 72.67 (means of three evaluations)."
     risen = judge_member("dqn", LONG, returns(9, 9, 9, 100, 200, 500, 480, 500, 470), Thresholds())
     assert risen.healthy
     untried = judge_member("dqn", LONG, returns(*[np.nan] * 9), Thresholds())

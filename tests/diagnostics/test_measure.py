@@ -67,7 +67,7 @@ def test_td_error_bootstraps_from_the_critics_own_action(runs):
 
 def look(method, data):
     """A fresh critic of the method, and its Backup of the data."""
-    critic = method.critic(method.init(_spec(data), jax.random.key(0)))
+    critic = method.model(method.init(_spec(data), jax.random.key(0)))
     return critic, backup_of(method, critic, _spec(data), Batch.of(method.prepare(data)), jax.random.key(1))
 
 

@@ -39,7 +39,7 @@ def test_a_function_and_its_last_layer(logged):
 
 def test_the_backup_is_that_of_the_same_critic_at_home(logged):
     method, spec = DQN(hidden=(8, 6), discount=0.9), Spec.of(logged)
-    critic = method.critic(method.init(spec, jax.random.key(0)))
+    critic = method.model(method.init(spec, jax.random.key(0)))
     at_home = backup_of(method, critic, spec, Batch.of(logged), jax.random.key(1))
     elsewhere = OutsideCritic(
         lambda s, a: critic.features(s), np.asarray(critic.head.weight).T, np.asarray(critic.head.bias)

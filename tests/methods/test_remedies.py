@@ -27,7 +27,7 @@ def backup_of(method, data):
     table = method.prepare(data)
     batch = Batch.of(table)
     learner = method.init(Spec.of(table), KEY)
-    return method.loss(method.critic(learner), learner, batch, KEY)[1][0], batch
+    return method.loss(method.model(learner), learner, batch, KEY)[1][0], batch
 
 
 # --- Clipped targets ---

@@ -155,7 +155,7 @@ def test_a_policy_is_told_which_actions_a_world_allows(monkeypatch, logged):
     # A learned one, whose largest value is the last door's.
     method = DQN(hidden=(4,))
     data = dataclasses.replace(logged, observations=logged.observations[:, :2])
-    critic = method.critic(method.init(Spec.of(data), jax.random.key(0)))
+    critic = method.model(method.init(Spec.of(data), jax.random.key(0)))
     critic = eqx.tree_at(lambda c: c.head.bias, critic, jnp.array([0.0, 100.0, 1e4]))
     policy = Policy(method, critic, Spec.of(data))
     assert (policy(np.zeros((2, 2), np.float32)) == 2).all()

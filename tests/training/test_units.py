@@ -38,8 +38,8 @@ def test_a_standardised_method_does_not_feel_the_units_of_its_data(name, logged,
         prepared = method.prepare(data)
         learner = method.init(Spec.of(data, standardise=True), jax.random.key(0))
         batch = Batch.of(prepared)
-        loss, _ = method.loss(method.critic(learner), learner, batch, jax.random.key(1))
-        told.append((loss, method.act(method.critic(learner), batch.observations)))
+        loss, _ = method.loss(method.model(learner), learner, batch, jax.random.key(1))
+        told.append((loss, method.act(method.model(learner), batch.observations)))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3), *told)
 
 

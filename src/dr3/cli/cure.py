@@ -55,7 +55,7 @@ class Cure:
     """A budget on all cores, from which the steps follow; 2 where neither is given, which is a first answer."""
 
     env: str = "auto"
-    """Where policies are tried, as in dr3 train; none for nowhere."""
+    """Where policies are evaluated, as in dr3 train; none for nowhere."""
 
     episodes: Count = 10
     """Episodes of each try, where it is by episodes."""
@@ -147,7 +147,7 @@ def _said(plan: CurePlan, options: Cure, table: Any, out: Path) -> str:
 
     names = ", ".join(one.name for one in plan.treatments)
     world = table.world if plan.env == "auto" else plan.env
-    tried = f"policies are tried in {world}" if world else "policies are tried nowhere, so there will be no ranking"
+    tried = f"policies are evaluated in {world}" if world else "no policy is evaluated, so there will be no ranking"
     budget = "" if (minutes := _minutes(options)) is None else f" A budget of {minutes:g} minutes"
     cores = f" on {available_cores()} cores." if budget else ""
     return (

@@ -63,13 +63,13 @@ class Run:
     kitchen, drawers/TASK, a Gymnasium id, none; auto is where the data came from."""
 
     episodes: Count = 10
-    """Episodes of each try, where it is by episodes."""
+    """Episodes of each evaluation, in worlds that are played; in a gridworld values are exact."""
 
     metrics_every: Count | None = None
     """Updates between two measurements; by default there are 100."""
 
     evaluate_every: Count | None = None
-    """Updates between two tries of the policy, each with a checkpoint; by default there are 20."""
+    """Updates between two evaluations of the policy, each with a checkpoint; by default there are 20."""
 
     chunk: Count | None = None
     """Updates in one compiled call, by default about a second's worth. Results do not depend on it."""

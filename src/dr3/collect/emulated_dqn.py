@@ -229,7 +229,7 @@ class EmulatedAgent(OnlineAgent):
         if random.random() < self.schedule.epsilon_at(step):
             action = int(random.integers(self.world.actions))
         else:
-            action = int(_act(self.method, self.method.critic(place.learner), log.observations(np.array([row])))[0])
+            action = int(_act(self.method, self.method.model(place.learner), log.observations(np.array([row])))[0])
         moves = self.games.step(np.array([action]))
         ended, cut, reward = bool(moves.terminals[0]), bool(moves.timeouts[0]), float(moves.rewards[0])
         score = place.score + reward

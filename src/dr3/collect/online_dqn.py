@@ -236,7 +236,7 @@ def _act(method: DQN, now: DQNState, key: Array, world: CompiledWorld, schedule:
     pausing = now.age == schedule.limit
     share = jnp.clip(now.time * copies / schedule.epsilon_steps, 0.0, 1.0)
     explore = jax.random.uniform(of_choice, (copies,)) < 1 + share * (schedule.epsilon - 1)
-    greedy = method.act(method.critic(now.learner), now.observations)
+    greedy = method.act(method.model(now.learner), now.observations)
     actions = jnp.where(explore, jax.random.randint(of_action, (copies,), 0, world.actions), greedy)
 
     after = jax.vmap(world.step)(now.worlds, actions, jax.random.split(of_world, copies))

@@ -181,9 +181,7 @@ def rank(rows: Sequence[CureRow]) -> RemedyRanking:
     """
     tried = [row for row in rows if row.by_seed]
     if len(tried) < 2:
-        return RemedyRanking(
-            (), "No ranking: policies were tried nowhere. The doctor's columns are all there is to go by."
-        )
+        return RemedyRanking((), "No ranking: no policy was evaluated. There are only the doctor's columns to compare.")
     if min(row.seeds for row in tried) < 2:
         return RemedyRanking((), "No ranking: one seed has no interval. Give --seeds 5 or more.")
     order = sorted(tried, key=lambda row: -float(np.mean(row.by_seed)))

@@ -87,7 +87,11 @@ class Transitions:
         return self.observations if self.parts is None else Vectors(self.observations, self.parts)
 
     def rows(self, index: NDArray[np.integer] | slice) -> Transitions:
-        """The table restricted to some rows; every column is cut alike, and no column is computed anew."""
+        """The table restricted to some rows; every column is cut alike, and no column is computed anew.
+
+        Args:
+            index: Row numbers, or a slice of them.
+        """
         found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain = {name: column for name, column in found.items() if isinstance(column, np.ndarray)}
         if isinstance(index, slice):
@@ -101,6 +105,10 @@ class Transitions:
         """An i.i.d. sample of rows without replacement, in their logged order (appendix A.3: 20 % of a replay).
 
         Its name says which one it is: runs on data of one name are taken for runs on the same data.
+
+        Args:
+            fraction: The share of the rows, above 0 and at most 1.
+            seed: Draws them.
         """
         if not 0 < fraction <= 1:
             raise UserError(f"The fraction of a subset must be above 0 and at most 1, not {fraction}.")

@@ -72,7 +72,7 @@ class Sign:
 
 
 def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:
-    """A policy that earned more before: the run's own tries of it, where it was tried. Nothing says more."""
+    """A policy that earned more before: by the run's own evaluations, where it has some. Nothing says more."""
     returns = of[RETURNS]
     # Of each try's episodes; a single one, or an exact value, says nothing of its own error.
     errors = np.nan_to_num(of.get(RETURN_ERROR, np.zeros(len(returns))))
@@ -91,7 +91,9 @@ def fall_in_returns(steps: NDArray[np.int64], of: Columns, limit: Thresholds) ->
         holds[t] &= means[top] - means[-1] > 2 * np.hypot(spread[top], spread[-1])
 
     def sentence(t: int) -> str:
-        tries = {1: "single tries", 2: "means of two tries", 3: "means of three tries"}[int(counts[t])]
+        tries = {1: "single evaluations", 2: "means of two evaluations", 3: "means of three evaluations"}[
+            int(counts[t])
+        ]
         return f"Returns have fallen from {best[t]:.4g} to {level[t]:.4g} ({tries})."
 
     return Sign("fall in returns", holds, sentence, lambda t: {"was": best[t], "is": level[t]})

@@ -88,7 +88,7 @@ def _fresh(runs: Runs, number: int) -> Any:
     """A draw of the weights that no member of the run started from."""
     method = runs.members[number].method
     unused = max(member.seed for member in runs.members) + 1 + number
-    return method.critic(begin(method, np.uint32(unused % 2**32), runs.spec).learner)
+    return method.model(begin(method, np.uint32(unused % 2**32), runs.spec).learner)
 
 
 def _return(runs: Runs, number: int, critic: Any, evaluator: Evaluator, step: int) -> float:

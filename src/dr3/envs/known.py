@@ -51,7 +51,7 @@ def known_world(name: str) -> str:
     if not _is_registered(identity):
         raise UserError(
             f"The data come from a world {name[:80]!r}, which is none that is known by its name here; say --env NAME "
-            "(in Python: env=…) for where policies are tried, or none."
+            "(in Python: env=…) for where policies are evaluated, or none."
         )
     try:
         settings = parse_json(brace + arguments) if brace else {}

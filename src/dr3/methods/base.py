@@ -42,7 +42,12 @@ class Spec:
 
     @classmethod
     def of(cls, data: Transitions, *, standardise: bool = False) -> Spec:
-        """Of a table; with `standardise` also the mean and deviation of each column, from all its rows."""
+        """Of a table; with `standardise` also the mean and deviation of each column, from all its rows.
+
+        Args:
+            data: The table.
+            standardise: Whether to standardise observations.
+        """
         columns = Standardisation.of(data.vectors) if standardise else None
         return cls(tuple(data.observations.shape[1:]), data.action_space, columns, data.parts)
 
@@ -68,74 +73,128 @@ class Method(Protocol):
         ...
 
     def prepare(self, data: Transitions) -> Transitions:
-        """The rows and columns this method learns from, or a UserError that says what is missing."""
+        """The rows and columns this method learns from, or a UserError that says what is missing.
+
+        Args:
+            data: The whole table.
+        """
         ...
 
     def init(self, spec: Spec, key: Array) -> Any:
-        """A fresh learner: a pytree with all that an update changes."""
+        """A fresh learner: a pytree with all that an update changes.
+
+        Args:
+            spec: The shapes of observations and actions.
+            key: Draws the initial weights.
+        """
         ...
 
-    def loss(self, critic: Any, learner: Any, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
-        """The method's own objective for the critic, the Backup it rests on, and what to log of it."""
+    def loss(self, model: Any, /, learner: Any, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
+        """The method's own objective for the model's critics, the Backup it rests on, and what to log of it.
+
+        Args:
+            model: What gradients are taken of: its critics.
+            learner: All that an update changes.
+            batch: n rows.
+            key: For whatever the loss draws.
+        """
         ...
 
     def update(self, learner: Any, batch: Batch, key: Array, regularizer: Regularizer | None) -> tuple[Any, Array]:
-        """One gradient step on loss + coefficient * regularizer(backup): the new learner, and the objective it had."""
+        """One gradient step on loss + coefficient * regularizer(backup): the new learner, and the objective it had.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            key: For whatever the update draws.
+            regularizer: The term beside the loss; None is the base method.
+        """
         ...
 
-    def start_from(self, learner: Any, critic: Any) -> Any:
-        """A fresh learner with another critic in the place of its own, and in that of its target network."""
+    def start_from(self, learner: Any, model: Any, /) -> Any:
+        """A fresh learner with another model in the place of its own; its critics are the target network too.
+
+        Args:
+            learner: A fresh one.
+            model: The model of another learner, of the same shapes.
+        """
         ...
 
     def synchronise(self, learner: Any) -> Any:
-        """Move the target network; called after every `synchronise_every` updates."""
+        """Move the target network; called after every `synchronise_every` updates.
+
+        Args:
+            learner: All that an update changes.
+        """
         ...
 
-    def critic(self, learner: Any) -> Any:
-        """The online critic: what acting and diagnosing need of a learner, and what a checkpoint keeps."""
+    def model(self, learner: Any) -> Any:
+        """What acting and diagnosing need of a learner, and what a checkpoint keeps: the online critic, with a policy
+        beside it (`model.critics`, `model.policy`) where actions are continuous.
+
+        Args:
+            learner: All that an update changes.
+        """
         ...
 
-    def act(self, critic: Any, observations: Shaped[Array, " n *shape"]) -> Shaped[Array, " n *action"]:
-        """The learned policy's actions. Of those that a mask allows, `dr3.methods.acting.decide` takes the best."""
+    def act(self, model: Any, /, observations: Shaped[Array, " n *shape"]) -> Shaped[Array, " n *action"]:
+        """The learned policy's actions. Of those that a mask allows, `dr3.methods.acting.decide` takes the best.
+
+        Args:
+            model: What the method calls so: its critic, or critics and policy.
+            observations: (n, *shape).
+        """
         ...
 
     def values(
-        self, critic: Any, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
+        self, model: Any, /, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
     ) -> Float[Array, " n"]:
-        """Q(s, a)."""
+        """Q(s, a).
+
+        Args:
+            model: What the method calls so: its critic, or critics and policy.
+            observations: (n, *shape).
+            actions: (n,) whole numbers, or (n, size).
+        """
         ...
 
     def features(
-        self, critic: Any, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
+        self, model: Any, /, observations: Shaped[Array, " n *shape"], actions: Shaped[Array, " n *action"]
     ) -> Float[Array, "*critics n d"]:
-        """phi(s, a); an ensemble puts its own axis first."""
+        """phi(s, a); an ensemble puts its own axis first.
+
+        Args:
+            model: What the method calls so: its critic, or critics and policy.
+            observations: (n, *shape).
+            actions: (n,) whole numbers, or (n, size).
+        """
         ...
 
 
 def objective(
-    method: Method, regularizer: Regularizer | None, critic: Any, learner: Any, batch: Batch, key: Array
+    method: Method, regularizer: Regularizer | None, model: Any, learner: Any, batch: Batch, key: Array
 ) -> tuple[Array, tuple[Backup, Info]]:
     """L(θ) = L_Alg(θ) + c0 R(θ) (section 4). Without a regularizer it is the base method's, bit for bit.
 
     Args:
         method: The method.
         regularizer: The term to add; None adds nothing.
-        critic: The critic that gradients are taken of.
+        model: What gradients are taken of: the critic, and the policy beside it where there is one.
         learner: All that the method keeps besides, such as its target network.
         batch: n rows.
         key: For whatever the loss draws.
     """
-    loss, (backup, info) = method.loss(critic, learner, batch, key)
+    loss, (backup, info) = method.loss(model, learner, batch, key)
     check_shapes(f"The backup of {method.name}", batch, backup)
     if regularizer is not None:
-        penalty, notes = weigh(regularizer, backup, _view(method, regularizer, critic, batch, backup))
+        penalty, notes = weigh(regularizer, backup, _view(method, regularizer, model, batch, backup))
         name = f"losses/{regularizer.name.replace('-', '_')}"
         info = {**info, name: penalty, **{f"{name}_{note}": value for note, value in notes.items()}}
         loss = loss + regularizer.coefficient * penalty
     return loss, (backup, info)
 
 
-def _view(method: Method, regularizer: Regularizer, critic: Any, batch: Batch, backup: Backup) -> CriticView:
+def _view(method: Method, regularizer: Regularizer, model: Any, batch: Batch, backup: Backup) -> CriticView:
     """What a term may ask for beside the Backup; what training keeps for it came with the regularizer."""
     memory, second = getattr(regularizer, "memory", Memory()), getattr(regularizer, "second", None)
 
@@ -146,31 +205,31 @@ def _view(method: Method, regularizer: Regularizer, critic: Any, batch: Batch, b
 
     def churn() -> Array:
         before, rows = jax.lax.stop_gradient(kept("previous")), batch if second is None else second
-        now, then = (method.values(one, rows.observations, rows.actions) for one in (plain(critic), before))
+        now, then = (method.values(one, rows.observations, rows.actions) for one in (plain(model), before))
         return now - then
 
     return CriticView(
-        weights=_trained(plain(critic)),
-        gradients=lambda: gradients(method, critic, batch, backup),
+        weights=_trained(plain(model)),
+        gradients=lambda: gradients(method, model, batch, backup),
         initial=lambda: _trained(kept("initial")),
         churn=churn,
     )
 
 
-def _trained(critic: Any) -> Any:
-    """What an update of the critic moves: of a critic with a policy, the critics."""
-    return getattr(critic, "critics", critic)
+def _trained(model: Any) -> Any:
+    """What the critics' loss trains: of a model with a policy, the critics alone."""
+    return getattr(model, "critics", model)
 
 
-def backup_of(method: Any, critic: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
+def backup_of(method: Any, model: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
     """The method's own Backup of a critic that is its own target network: what can be said of a checkpoint.
 
-    A checkpoint keeps no more of a learner than its critic. Terms of the targets that need more are left out: a method
+    A checkpoint keeps no more of a learner than its model. Terms of the targets that need more are left out: a method
     names the settings that switch them on in `LEARNER_TERMS`.
 
     Args:
-        method: The method that the critic was trained with.
-        critic: What a checkpoint holds of one member.
+        method: The method that it was trained with.
+        model: What a checkpoint holds of one member.
         spec: The shapes of its observations and actions.
         batch: n rows.
         key: Of the method's own chance, such as a policy's samples.
@@ -179,20 +238,20 @@ def backup_of(method: Any, critic: Any, spec: Spec, batch: Batch, key: Array) ->
         The Backup of these rows, with the critic as target network.
     """
     unknown = dict.fromkeys(getattr(method, "LEARNER_TERMS", ()), False)
-    return _backup_of(dataclasses.replace(method, **unknown), critic, spec, batch, key)
+    return _backup_of(dataclasses.replace(method, **unknown), model, spec, batch, key)
 
 
 @partial(jax.jit, static_argnames="spec")
-def _backup_of(method: Method, critic: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
-    learner = method.start_from(method.init(spec, key), critic)
-    return method.loss(critic, learner, batch, key)[1][0]
+def _backup_of(method: Method, model: Any, spec: Spec, batch: Batch, key: Array) -> Backup:
+    learner = method.start_from(method.init(spec, key), model)
+    return method.loss(model, learner, batch, key)[1][0]
 
 
-def gradients(method: Method, critic: Any, batch: Batch, backup: Backup) -> Gradients:
+def gradients(method: Method, model: Any, batch: Batch, backup: Backup) -> Gradients:
     """∇Q(s, a) and ∇Q(s', a') of every row, with respect to all parameters of the critic: for small networks."""
 
     def of_row(observation: Array, action: Array) -> Array:
-        gradient = jax.grad(lambda critic: method.values(critic, observation[None], action[None])[0])(critic)
+        gradient = jax.grad(lambda model: method.values(model, observation[None], action[None])[0])(model)
         return ravel_pytree(gradient)[0]
 
     of_rows = jax.vmap(of_row)

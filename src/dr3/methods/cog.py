@@ -69,7 +69,7 @@ class COG(ContinuousCQL):
         following_states = model.critics.states(batch.next_observations)
         return backup._replace(phi=jnp.stack(states), phi_next=jnp.stack(following_states), readout=None)
 
-    def features(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
+    def features(self, model: ActorCritic, observations: Array, actions: Array) -> Array:
         if self.feature_layer == "penultimate":
-            return super().features(critic, observations, actions)
-        return jnp.stack(critic.critics.states(observations))
+            return super().features(model, observations, actions)
+        return jnp.stack(model.critics.states(observations))

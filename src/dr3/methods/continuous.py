@@ -206,25 +206,46 @@ class ContinuousMethod:
             updates=jnp.zeros((), jnp.int32),
         )
 
-    def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
+    def start_from(self, learner: Learner, model: ActorCritic) -> Learner:
         """A fresh learner that knows what another one knew: critics, target and policy are its, optimizers are new."""
-        return learner._replace(model=critic, target=critic.critics)
+        return learner._replace(model=model, target=model.critics)
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:
-        """a' ~ π(·|s'), worth what the more pessimistic of the two target critics says."""
+        """a' ~ π(·|s'), worth what the more pessimistic of the two target critics says.
+
+        Args:
+            policy: The policy; no gradient reaches it from here.
+            learner: All that an update changes.
+            batch: n rows.
+            key: For whatever is drawn, such as a'.
+        """
         drawn = policy(batch.next_observations).sample(key)
         return Following(drawn.actions, self.target_values(learner, batch, drawn.actions))
 
     def critic_loss(
         self, model: ActorCritic, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, tuple[Backup, Info]]:
-        """The mean of (Q_k(s, a) - target)², the Backup, and what to log. A subclass may add terms."""
+        """The mean of (Q_k(s, a) - target)², the Backup, and what to log. A subclass may add terms.
+
+        Args:
+            model: Critics, which gradients are taken of, and policy.
+            learner: All else, such as the target network.
+            batch: n rows.
+            key: For whatever the loss draws.
+        """
         return self.td_loss(model.critics.states(batch.observations), model, learner, batch, key)
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array
     ) -> tuple[Array, dict[str, Array]]:
-        """What the policy minimises, and what `update_extras` needs to know of it."""
+        """What the policy minimises, and what `update_extras` needs to know of it.
+
+        Args:
+            policy: The policy, which gradients are taken of.
+            learner: All else, as it was before this update.
+            batch: n rows.
+            key: For whatever the loss draws.
+        """
         raise NotImplementedError
 
     def update(
@@ -293,11 +314,9 @@ class ContinuousMethod:
         """One step of whatever else is trained; a subclass that has some says so here."""
         return learner.extras
 
-    def loss(
-        self, critic: ActorCritic, learner: Learner, batch: Batch, key: Array
-    ) -> tuple[Array, tuple[Backup, Info]]:
+    def loss(self, model: ActorCritic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
         """The critics' loss, by the name that all methods have for it."""
-        return self.critic_loss(critic, learner, batch, key)
+        return self.critic_loss(model, learner, batch, key)
 
     # --- What losses are made of ---
 
@@ -373,22 +392,22 @@ class ContinuousMethod:
 
     # --- Using what was learned ---
 
-    def critic(self, learner: Learner) -> ActorCritic:
+    def model(self, learner: Learner) -> ActorCritic:
         """Critics and policy: both are needed to act and to be looked at."""
         return learner.model
 
-    def act(self, critic: ActorCritic, observations: Array) -> Array:
+    def act(self, model: ActorCritic, observations: Array) -> Array:
         """The policy's mode, in the world's range."""
-        return critic.to_range(critic.policy(observations).mode)
+        return model.to_range(model.policy(observations).mode)
 
-    def sample(self, critic: ActorCritic, observations: Array, noise: Array) -> Array:
+    def sample(self, model: ActorCritic, observations: Array, noise: Array) -> Array:
         """The policy's action for standard normal noise (n, size), in the world's range."""
-        return critic.to_range(jnp.tanh(critic.policy(observations).raw_at(noise)))
+        return model.to_range(jnp.tanh(model.policy(observations).raw_at(noise)))
 
-    def values(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
+    def values(self, model: ActorCritic, observations: Array, actions: Array) -> Array:
         """Q(s, a), the mean of the critics."""
-        return jnp.mean(critic.critics.q(critic.critics.states(observations), critic.to_unit(actions)), axis=0)
+        return jnp.mean(model.critics.q(model.critics.states(observations), model.to_unit(actions)), axis=0)
 
-    def features(self, critic: ActorCritic, observations: Array, actions: Array) -> Array:
+    def features(self, model: ActorCritic, observations: Array, actions: Array) -> Array:
         """phi_k(s, a): (critics, n, d)."""
-        return critic.critics.features(critic.critics.states(observations), critic.to_unit(actions))
+        return model.critics.features(model.critics.states(observations), model.to_unit(actions))

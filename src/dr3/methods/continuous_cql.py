@@ -83,9 +83,9 @@ class ContinuousCQL(ContinuousMethod):
             extras["lagrange"] = Trained.fresh(jnp.zeros(()), self._optimizer)
         return super().init(spec, key)._replace(extras=extras)
 
-    def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
+    def start_from(self, learner: Learner, model: ActorCritic) -> Learner:
         """Also past the warm start: cloning would undo the policy that was given."""
-        started = super().start_from(learner, critic)
+        started = super().start_from(learner, model)
         return started._replace(updates=jnp.asarray(self.warm_start, jnp.int32))
 
     def following(self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array) -> Following:

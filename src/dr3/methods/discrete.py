@@ -86,7 +86,7 @@ class DiscreteMethod:
     whoever uses the policy gives it observations as they are."""
 
     reward_scale: float = field(default=1.0, metadata=ADDED_LATER)
-    """Learn from scale · (r + shift); Q is in these units. Policies are still tried with rewards as they are."""
+    """Learn from scale · (r + shift); Q is in these units. Policies are still evaluated with rewards as they are."""
 
     reward_shift: float = field(default=0.0, metadata=ADDED_LATER)
     """See reward-scale."""
@@ -196,7 +196,7 @@ class DiscreteMethod:
 
     # --- Using what was learned ---
 
-    def critic(self, learner: Learner) -> Critic:
+    def model(self, learner: Learner) -> Critic:
         return learner.critic
 
     def act(self, critic: Critic, observations: Array) -> Array:
@@ -248,7 +248,13 @@ class BootstrappedMethod(DiscreteMethod):
         within("target_rate", self.target_rate, 0, 1)
 
     def bootstrap(self, online: Array, target: Array, batch: Batch) -> Bootstrap:
-        """Choose a' given Q(s', ·) of the online and of the target network, each (n, A)."""
+        """Choose a' given Q(s', ·) of the online and of the target network, each (n, A).
+
+        Args:
+            online: Q(s', ·) of the critic that is trained, (n, A).
+            target: The same of its target network, (n, A).
+            batch: n rows.
+        """
         raise NotImplementedError
 
     def init(self, spec: Spec, key: Array) -> Learner:

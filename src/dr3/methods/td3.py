@@ -85,8 +85,8 @@ class TD3(ContinuousMethod):
     def init(self, spec: Spec, key: Array) -> Learner:
         return _with_target_policy(learner := super().init(spec, key), learner.model.policy)
 
-    def start_from(self, learner: Learner, critic: ActorCritic) -> Learner:
-        return _with_target_policy(super().start_from(learner, critic), critic.policy)
+    def start_from(self, learner: Learner, model: ActorCritic) -> Learner:
+        return _with_target_policy(super().start_from(learner, model), model.policy)
 
     def synchronise(self, learner: Learner) -> Learner:
         trailing = learner.extras["target_policy"].parameters

@@ -27,7 +27,13 @@ class Regularizer(Protocol):
     @property
     def coefficient(self) -> float: ...
 
-    def __call__(self, backup: Backup) -> Array: ...
+    def __call__(self, backup: Backup) -> Array:
+        """The penalty, before its coefficient: a scalar.
+
+        Args:
+            backup: Both sides of a batch.
+        """
+        ...
 
 
 def check_regularizer(regularizer: Regularizer) -> None:
@@ -78,7 +84,12 @@ class WideRegularizer(Regularizer, Protocol):
     """
 
     def weigh(self, backup: Backup, view: CriticView) -> tuple[Array, dict[str, Array]]:
-        """The penalty, and what else to log of it."""
+        """The penalty, and what else to log of it.
+
+        Args:
+            backup: Both sides of a batch.
+            view: What else there is to look at.
+        """
         ...
 
 

@@ -111,7 +111,12 @@ class Runs:
         return [step for step in self.folder.checkpoints.steps() if self.folder.checkpoints.intact(step)]
 
     def critics(self, step: int | None = None) -> list[Any]:
-        """The critics of all members at a checkpoint, the last one by default."""
+        """The critics of all members at a checkpoint, the last one by default; with continuous actions their models, of
+        which `critics` and `policy` are parts.
+
+        Args:
+            step: Which one; None is the last.
+        """
         saved = self.checkpoints
         step = saved[-1] if step is None and saved else step
         if step not in saved:
@@ -136,6 +141,12 @@ class Runs:
 
         Of what was selected (`dr3 select`), else of member 0 at the last checkpoint. It is compiled once: rows come in
         any number, and one alone takes a fraction of a millisecond.
+
+        Args:
+            observations: (n, *shape), of the shape that the data have.
+            mask: (n, A), true where an action is allowed; None allows all.
+            member: Its number; None is the selected one, else 0.
+            step: One of `checkpoints`; None is the selected one, else the last.
         """
         rows = self._observations(observations)
         return self._learned(member, step)(decide, rows, self._mask(mask, len(rows)))
@@ -143,7 +154,13 @@ class Runs:
     def action_values(
         self, observations: ArrayLike | Mapping[str, Any], *, member: int | None = None, step: int | None = None
     ) -> NDArray[Any]:
-        """Q(s, ·) of all actions, where they are discrete: (n, A)."""
+        """Q(s, ·) of all actions, where they are discrete: (n, A).
+
+        Args:
+            observations: (n, *shape), of the shape that the data have.
+            member: Its number; None is the selected one, else 0.
+            step: One of `checkpoints`; None is the selected one, else the last.
+        """
         self._need_discrete("action_values", "runs.q values actions that it is given")
         return self._learned(member, step)(action_values, self._observations(observations))
 
@@ -155,7 +172,14 @@ class Runs:
         member: int | None = None,
         step: int | None = None,
     ) -> NDArray[Any]:
-        """π(a|s) of all actions, where they are discrete: (n, A). A greedy policy's are 1 and 0."""
+        """π(a|s) of all actions, where they are discrete: (n, A). A greedy policy's are 1 and 0.
+
+        Args:
+            observations: (n, *shape), of the shape that the data have.
+            mask: (n, A), true where an action is allowed; None allows all.
+            member: Its number; None is the selected one, else 0.
+            step: One of `checkpoints`; None is the selected one, else the last.
+        """
         self._need_discrete("probabilities", "a continuous policy has a density, and runs.policy gives its mode")
         rows = self._observations(observations)
         return self._learned(member, step)(probabilities, rows, self._mask(mask, len(rows)))
@@ -168,7 +192,14 @@ class Runs:
         member: int | None = None,
         step: int | None = None,
     ) -> NDArray[Any]:
-        """Q(s, a): (n,)."""
+        """Q(s, a): (n,).
+
+        Args:
+            observations: (n, *shape), of the shape that the data have.
+            actions: (n,) whole numbers, or (n, size) in the range of the data.
+            member: Its number; None is the selected one, else 0.
+            step: One of `checkpoints`; None is the selected one, else the last.
+        """
         rows = self._observations(observations)
         return self._learned(member, step)(_values, rows, self._actions(actions, len(rows)))
 
@@ -180,7 +211,14 @@ class Runs:
         member: int | None = None,
         step: int | None = None,
     ) -> NDArray[Any]:
-        """phi(s, a): (n, d), or (critics, n, d) of an ensemble."""
+        """phi(s, a): (n, d), or (critics, n, d) of an ensemble.
+
+        Args:
+            observations: (n, *shape), of the shape that the data have.
+            actions: (n,) whole numbers, or (n, size) in the range of the data.
+            member: Its number; None is the selected one, else 0.
+            step: One of `checkpoints`; None is the selected one, else the last.
+        """
         rows = self._observations(observations)
         actions, learned = self._actions(actions, len(rows)), self._learned(member, step)
         return np.asarray(learned.method.features(learned.critic, jnp.asarray(rows), jnp.asarray(actions)))
@@ -210,14 +248,24 @@ class Runs:
         return int(member), int(step)
 
     def health(self, data: Transitions | None = None, *, held_out: Transitions | None = None) -> Health:
-        """What is wrong with the critics, since which step, and what to try: `print(runs.health())`."""
+        """What is wrong with the critics, since which step, and what to try: `print(runs.health())`.
+
+        Args:
+            data: What it was trained on; None loads it from where it was.
+            held_out: Episodes that were kept out of training.
+        """
         # The doctor reads run folders, so it lives above this module; only this shortcut looks up at it.
         from dr3.diagnostics import health
 
         return health(self, data, held_out=held_out)
 
     def report(self, path: str | Path | None = None, *, data: Transitions | None = None) -> Path:
-        """Write the HTML report, by default report.html in the run folder."""
+        """Write the HTML report, by default report.html in the run folder.
+
+        Args:
+            path: The file; None is `report.html` in the run folder.
+            data: What it was trained on; None loads it from where it was.
+        """
         from dr3.reports.report import write_report  # as above; it also takes several runs
 
         return write_report(self, path, data=data)
@@ -289,7 +337,7 @@ class Runs:
     def _fresh_critic(self, number: int) -> Any:
         """Of the member's shapes: to be called by `jax.eval_shape` alone."""
         method = self.members[number].method
-        return method.critic(method.init(self.spec, jax.random.key(0)))
+        return method.model(method.init(self.spec, jax.random.key(0)))
 
     @cached_property
     def _policies(self) -> dict[tuple[int, int], CompiledPolicy]:

@@ -39,7 +39,7 @@ def q_learning(
         progress = begin(method, jnp.asarray(seed), Spec.of(data))
         for step in steps:
             progress = advance(method, None, jnp.asarray(seed), progress, table, jnp.asarray(step))
-            critic = method.critic(progress.learner)
+            critic = method.model(progress.learner)
             found = (
                 critic,
                 critic.features(table.observations),

@@ -100,9 +100,23 @@ def _act(method: Method, critic: Any, observations: Array, masks: Array | None, 
 class Evaluator(Protocol):
     """Gives the raw returns of a policy, one per episode, and whatever else it knows."""
 
-    def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]: ...
+    def __call__(self, policy: Policy, *, seed: int, step: int, discount: float) -> dict[str, Any]:
+        """Evaluate a policy once.
 
-    def describe(self) -> dict[str, Any]: ...
+        Args:
+            policy: Called with observations (n, *shape), it gives actions.
+            seed: The member's.
+            step: The updates that it has made.
+            discount: γ of its method, for a discounted value.
+
+        Returns:
+            `returns`, the undiscounted return of each episode, and numbers by name, such as `evaluation/return`.
+        """
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """What makes it the same evaluation again, as JSON can hold it: it is written into `config.json`."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def threads_for(members: int, method: Method, spec: Spec, rows: int) -> int:
         learner = jax.eval_shape(begin, method, jax.ShapeDtypeStruct((), "uint32"), spec).learner
     except Exception:  # this is about speed alone: `train` refuses, in a sentence, what does not fit together
         return cores
-    weights = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(method.critic(learner)))
+    weights = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(method.model(learner)))
     return max(members, 1) if weights * (method.batch_size or rows) < SMALL else cores
 
 

@@ -101,7 +101,7 @@ def _advance(
         updated, objective = method.update(learner, batch, key, term)
         # Only the objective is looked at: an overflow in the weights reaches the next one, and a look at all weights
         # after every update would cost 15 % of a small network's speed. (The select fuses into the optimizer's pass.)
-        finite, before = jnp.isfinite(objective), method.critic(learner)
+        finite, before = jnp.isfinite(objective), method.model(learner)
         learner = jax.tree.map(lambda new, old: jnp.where(finite, new, old), updated, learner)
         if redo_every:  # dormant units are drawn anew; not where the update was not made
             due = ((step + 1) % redo_every == 0) & finite
@@ -139,5 +139,5 @@ def begin(
     learner = method.init(spec, stream(seed, 0))
     if critic is not None:
         learner = method.start_from(learner, critic)
-    memory = Memory(**dict.fromkeys(remembered(regularizer), method.critic(learner)))
+    memory = Memory(**dict.fromkeys(remembered(regularizer), method.model(learner)))
     return Progress(learner, jnp.zeros((), jnp.int32), jnp.ones((), bool), memory)

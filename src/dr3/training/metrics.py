@@ -60,7 +60,7 @@ def measure(
 def _on_probe(
     method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
 ) -> tuple[Any, Backup, dict[str, Any]]:
-    critic, key = method.critic(progress.learner), noise_of(seed, progress.step)
+    critic, key = method.model(progress.learner), noise_of(seed, progress.step)
     term = regularizer
     if regularizer is not None and remembered(regularizer):
         term = Remembering(regularizer, progress.memory)

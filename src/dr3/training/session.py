@@ -56,7 +56,7 @@ class Training:
         if start is not None:
             for member, (method, _, seed) in zip(self.members, self.traced, strict=True):
                 own = jax.eval_shape(begin, method, seed, self.spec).learner
-                start.check_fits(member.method.critic(own), member.method.name)
+                start.check_fits(member.method.model(own), member.method.name)
 
     def _check_memory(self) -> None:
         """Refuse networks that no memory holds: XLA, asked for them, would abort the whole process."""
@@ -142,7 +142,7 @@ class Training:
         if last or self.step % self.config.evaluate_every == 0:
             if self.evaluator is not None:
                 self.folder.append(self.folder.evaluations, [self._evaluate(number) for number in self._live()])
-            critics = [m.method.critic(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
+            critics = [m.method.model(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
             self.folder.checkpoints.save(self.step, critics)
 
     def _freeze_members_with_broken_weights(self, report: Reporter) -> None:
@@ -159,7 +159,7 @@ class Training:
 
     def _evaluate(self, number: int) -> dict[str, Any]:
         assert self.evaluator is not None
-        member, critic = self.members[number], self.members[number].method.critic(self.progress[number].learner)
+        member, critic = self.members[number], self.members[number].method.model(self.progress[number].learner)
 
         policy = Policy(self.traced[number][0], critic, self.spec)
         outcome = self.evaluator(policy, seed=member.seed, step=self.step, discount=member.method.discount)

@@ -72,7 +72,7 @@ def train(
         episodes: Episodes of each try, where it is by episodes.
         out: The run folder, by default one under `runs/` whose name follows from the configuration.
         metrics_every: Updates between two measurements; by default there are 100.
-        evaluate_every: Updates between two tries of the policies, each with a checkpoint; by default there are 20.
+        evaluate_every: Updates between two evaluations of the policies, each with a checkpoint; by default 20.
         chunk: The most updates in one compiled call, by default about a second's worth. Results do not depend on it.
         save_every: Seconds, or a chunk, after which at the latest there is a state to resume from; 30 by default.
         data_on: Where the table is: on the "device", or on the "host", which gathers batches ahead of their use (so

@@ -331,7 +331,7 @@ def random_return(world: str) -> float:
 
     game, method = minatar(world), DQN(hidden=(1,))
     spec = Spec(game.observation_shape, DiscreteActions(game.actions))
-    critic = method.critic(method.init(spec, jax.random.key(0)))
+    critic = method.model(method.init(spec, jax.random.key(0)))
     outcome = CompiledRollouts(game, RANDOM_EPISODES, epsilon=1.0)(
         Policy(method, critic, spec), seed=0, step=0, discount=1.0
     )

@@ -53,7 +53,7 @@ def built_agents() -> dict[str, dict[str, object]]:
     for name in ("dqn", "rem", "cql"):
         method, _ = atari(name, "5%", dr3=False)
         spec = Spec(FRAMES, DiscreteActions(18))
-        critic = method.critic(jax.eval_shape(lambda key, m=method, s=spec: m.init(s, key), jax.random.key(0)))
+        critic = method.model(jax.eval_shape(lambda key, m=method, s=spec: m.init(s, key), jax.random.key(0)))
         convolutions = [layer for key, layer in critic.trunk.layers().items() if key.startswith("conv")]
         per_iteration = ATARI_DATA["5%"].gradient_steps // ATARI_DATA["5%"].iterations
         found[name] = {
