@@ -142,15 +142,19 @@ def _view(method: Method, regularizer: Regularizer, critic: Any, batch: Batch, b
         return now - then
 
     return CriticView(
-        weights=_trained(plain(critic)),
+        weights=trained_part(plain(critic)),
         gradients=lambda: gradients(method, critic, batch, backup),
-        initial=lambda: _trained(kept("initial")),
+        initial=lambda: trained_part(kept("initial")),
         churn=churn,
     )
 
 
-def _trained(critic: Any) -> Any:
-    """What an update of the critic moves: of a critic with a policy, the critics."""
+def trained_part(critic: Any) -> Any:
+    """What an update of the critic moves: of a critic with a policy, the critics.
+
+    Args:
+        critic: What a method's losses are functions of.
+    """
     return getattr(critic, "critics", critic)
 
 
