@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from dr3.optimization import Adam, OptimizerName, move, optimizer_for
+from dr3.optimization import Adam, OptimizerName, gradient_length, move, optimizer_for
 
 
 def test_the_first_two_steps_by_hand() -> None:
@@ -17,9 +17,19 @@ def test_the_first_two_steps_by_hand() -> None:
     weight, memory = adam.step(weight, jnp.array([2.0]), adam.init(weight))
     # m = 0.2 and v = 0.004, corrected 2 and 4: 0.1 · 2 / (2 + 0.5).
     np.testing.assert_allclose(weight, [1 - 0.08], rtol=1e-6)
-    weight, _ = adam.step(weight, jnp.array([-4.0]), memory)
+    assert float(gradient_length(memory) or 0) == pytest.approx(2, rel=1e-5)
+    weight, memory = adam.step(weight, jnp.array([-4.0]), memory)
     mean, square = (0.9 * 0.2 - 0.1 * 4) / (1 - 0.81), (0.999 * 0.004 + 0.001 * 16) / (1 - 0.999**2)
     np.testing.assert_allclose(weight, [1 - 0.08 - 0.1 * mean / (square**0.5 + 0.5)], rtol=1e-6)
+    assert float(gradient_length(memory) or 0) == pytest.approx(square**0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize(("name", "length"), [("adamw", 5.0), ("rmsprop", 5 * 0.1**0.5), ("sgd", None)])
+def test_the_length_of_past_gradients(name: OptimizerName, length: float | None) -> None:
+    optimizer, weights = optimizer_for(name, 0.1, 1e-8), {"a": jnp.array([1.0]), "b": jnp.array([1.0])}
+    gradient = {"a": jnp.array([3.0]), "b": jnp.array([4.0])}
+    found = gradient_length(optimizer.step(weights, gradient, optimizer.init(weights))[1])
+    assert found is None if length is None else float(found or 0) == pytest.approx(length, rel=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 3.125e-4, 1.0])

@@ -75,6 +75,23 @@ def optimizer_for(name: OptimizerName, learning_rate: ArrayLike, epsilon: ArrayL
     return Optax(optax.sgd(rate))
 
 
+def gradient_length(memory: optax.OptState) -> Array | None:
+    """Root of the mean squared length of past gradients, regularizer and all, as an optimizer's squares remember them.
+
+    Adam remembers some 1,000 updates and RMSProp ten; SGD keeps nothing, and has none. It costs no further gradient.
+
+    Args:
+        memory: Of any of these optimizers.
+    """
+    states = jax.tree.leaves(memory, is_leaf=lambda part: hasattr(part, "nu"))
+    if (state := next((one for one in states if hasattr(one, "nu")), None)) is None:
+        return None
+    total = sum((jnp.sum(leaf) for leaf in jax.tree.leaves(state.nu)), start=jnp.zeros(()))
+    if isinstance(state, optax.ScaleByAdamState):  # its squares began at 0
+        total = total / jnp.maximum(1 - SQUARE_DECAY**state.count, 1 - SQUARE_DECAY)
+    return jnp.sqrt(total)
+
+
 def cleared(memory: optax.OptState, changed: Any) -> optax.OptState:
     """The memory of an optimizer with its moments set to 0 where `changed`, a tree like the parameters, is true."""
     structure = jax.tree.structure(changed)

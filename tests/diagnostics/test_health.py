@@ -147,9 +147,9 @@ def test_a_fall_in_returns_that_the_run_knows_is_the_first_sign():
 
 def test_a_fall_after_few_tries_is_one_too():
     few = judge_member("dqn", LONG, returns(9, 300, 500, 9, *[np.nan] * 4, 9), Thresholds())
-    assert few.verdicts[0].sentence == "Returns have fallen from 400 to 9 (means of two tries)."
+    assert few.verdicts[0].sentence == "Returns have fallen from 400 to 9 (means of two evaluations)."
     once = judge_member("dqn", LONG, returns(9, 500, *[np.nan] * 6, 9), Thresholds())
-    assert once.verdicts[0].sentence == "Returns have fallen from 500 to 9 (single tries)."
+    assert once.verdicts[0].sentence == "Returns have fallen from 500 to 9 (single evaluations)."
     assert judge_member("dqn", LONG, returns(9, *[np.nan] * 7, 500), Thresholds()).healthy
 
 

@@ -6,13 +6,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import dr3
 from dr3.diagnostics import Measurements
 from dr3.errors import UserError
-from dr3.instruments import cosine, dot_product, norm, srank
+from dr3.instruments import cosine, dormant_features, dot_product, norm, srank
 from dr3.regularizers import DR3
 from dr3.reports.kept import Kept
 from dr3.reports.watch import Watcher
@@ -30,6 +31,10 @@ METRICS = {
     "features/norm",
     "features/norm_next",
     "features/srank",
+    "gradients/norm",
+    "weights/distance",
+    "dormant/dense1",
+    "churn/actions",
 }
 
 
@@ -72,6 +77,16 @@ def test_metrics_are_what_the_instruments_say_of_the_probe_set(runs, logged):
     assert last["features/srank"] == srank(phi)
     assert last["q/data_mean"] == pytest.approx(runs.q(logged.observations, logged.actions, member=1).mean(), rel=1e-4)
     assert last["losses/total"] == pytest.approx(last["losses/td"] + 0.1 * last["losses/dr3"], rel=1e-5)
+    moved = [
+        np.sum((np.asarray(now) - np.asarray(then)) ** 2)
+        for now, then in zip(*(jax.tree.leaves(runs.critics(step)[1]) for step in (50, 0)), strict=True)
+    ]
+    assert last["weights/distance"] == pytest.approx(np.sqrt(np.sum(moved)), rel=1e-4)
+    assert last["dormant/dense1"] == dormant_features(phi)
+    # Ten updates after the checkpoint before; METHOD.target_period of them between two target copies.
+    now, before = (runs.policy(logged.observations, member=1, step=step) for step in (50, 40))
+    copies = max(1, 10 / runs.members[1].method.target_period)
+    assert last["churn/actions"] == pytest.approx(np.mean(now != before) / copies)
     # The regularizer's mean is over all rows, the instrument's over those that bootstrap: 45 of 48.
     assert last["losses/dr3"] == pytest.approx(last["features/dot_product"] * 45 / 48, rel=1e-5)
 

@@ -145,6 +145,7 @@ def _print(found: Evaluation, without: dict[str, str], source: str) -> None:
     from rich.table import Table
 
     from dr3.ope import ESTIMATORS
+    from dr3.ope.behavior import LOGGED
 
     table = Table(title=f"Judged by {source}: {found.rows:,} rows, {found.episodes:,} episodes")
     table.add_column("policy")
@@ -163,6 +164,8 @@ def _print(found: Evaluation, without: dict[str, str], source: str) -> None:
     )
     if found.cut:
         print(f"{found.cut:,} episodes were cut: is and wis know nothing of what came after.")
+    if found.behavior != LOGGED and any("is" in one.estimates for one in found.policies):
+        print("These probabilities are told from the log itself: is is then too small, and its interval too narrow.")
     for reason, names in _reasons(found).items():
         print(f"No value of {names}: {reason}.")
     for name, reason in without.items():

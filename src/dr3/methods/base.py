@@ -209,15 +209,19 @@ def _view(method: Method, regularizer: Regularizer, model: Any, batch: Batch, ba
         return now - then
 
     return CriticView(
-        weights=_trained(plain(model)),
+        weights=trained_part(plain(model)),
         gradients=lambda: gradients(method, model, batch, backup),
-        initial=lambda: _trained(kept("initial")),
+        initial=lambda: trained_part(kept("initial")),
         churn=churn,
     )
 
 
-def _trained(model: Any) -> Any:
-    """What the critics' loss trains: of a model with a policy, the critics alone."""
+def trained_part(model: Any) -> Any:
+    """What an update of the critic moves: of a model with a policy, the critics.
+
+    Args:
+        model: What a method's losses are functions of.
+    """
     return getattr(model, "critics", model)
 
 

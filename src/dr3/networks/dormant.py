@@ -20,6 +20,23 @@ def dormant_units(outputs: Array, threshold: float) -> Array:
     return sizes <= threshold * jnp.mean(sizes)
 
 
+def hidden_outputs(critic: Any, observations: Array, actions: Array) -> list[dict[str, Array]]:
+    """What each hidden layer passes on, by its name, one mapping for each critic of an ensemble.
+
+    A network that does not say so has none.
+
+    Args:
+        critic: What a method's values come from: discrete, or with a policy beside it.
+        observations: (n, *shape).
+        actions: Logged ones; where they are continuous they are an input.
+    """
+    if (ensemble := getattr(critic, "critics", None)) is not None:
+        pairs = zip(ensemble.members, ensemble.states(observations), strict=True)
+        return [own.outputs(seen, critic.to_unit(actions)) for own, seen in pairs]
+    outputs = getattr(getattr(critic, "trunk", None), "outputs", None)
+    return [] if outputs is None else [outputs(observations)]
+
+
 def recycle(critic: Any, fresh: Any, outputs: Mapping[str, Array], threshold: float) -> tuple[Any, Any]:
     """The critic with dormant units drawn anew, and which of its weights that changed.
 

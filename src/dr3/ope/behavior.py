@@ -12,6 +12,7 @@ from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.methods.cloning import cloned_policy
 from dr3.ope.direct import StateTable
 
+LOGGED = "propensities in the log"
 LEAST = 1e-3  # a propensity below this is rounding, or a clone's guess about an action that was logged after all
 
 
@@ -51,7 +52,7 @@ def behavior_of(data: Transitions, *, seed: int = 0) -> Behavior:
     here = here.astype(np.float64)
     taken = np.maximum(here[np.arange(len(data)), data.actions], LEAST)
     if data.propensities is not None:
-        taken, how = np.maximum(data.propensities.astype(np.float64), LEAST), "propensities in the log"
+        taken, how = np.maximum(data.propensities.astype(np.float64), LEAST), LOGGED
     # One draw from each row's probabilities, for the few rows whose a' is not logged.
     likely = np.cumsum(np.where(there.sum(axis=1, keepdims=True) > 0, there, 1.0), axis=1, dtype=np.float64)
     lots = np.random.default_rng(seed).random(len(data)) * likely[:, -1]

@@ -11,10 +11,11 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from dr3.cores import machine_memory
-from dr3.data.transitions import Transitions
+from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.files import read_lines, write_json
 from dr3.progress import Reporter, reporter
@@ -52,6 +53,7 @@ class Training:
         self.feed = Feed(self.members, data, place)
         # What a compiled program takes as arguments: numbers on the device, so that members share one program.
         self.traced = [jax.tree.map(jnp.asarray, (m.method, m.regularizer, np.uint32(m.seed))) for m in self.members]
+        self.greedy: dict[int, list[NDArray[Any]]] = {}  # on the probe, of the checkpoint that was looked at last
         self._check_memory()
         if start is not None:
             for member, (method, _, seed) in zip(self.members, self.traced, strict=True):
@@ -154,8 +156,39 @@ class Training:
                 report.say(_frozen(number, now))
 
     def _metrics_of(self, number: int) -> dict[str, Any]:
-        values = measure(*self.traced[number], self.progress[number], self.feed.probe(number))
+        values = measure(*self.traced[number], self.progress[number], self.feed.probe(number), self.initial[number])
+        if (churn := self._churn(number)) is not None:
+            values["churn/actions"] = churn
         return {"step": self.step, "member": number, **values}
+
+    def _churn(self, number: int) -> float | None:
+        """Share of the probe's greedy actions that changed since the checkpoint before, by target copy in between.
+
+        From a file, and not from memory: so it is the same however often the run was stopped.
+        """
+        period = self.members[number].method.synchronise_every
+        if period is None or not isinstance(self.spec.action_space, DiscreteActions):
+            return None
+        every = self.config.evaluate_every
+        before = max(0, (self.step - 1) // every * every)
+        if self.step == 0:
+            return 0.0
+        if before not in self.greedy:
+            try:
+                like = [m.method.model(now.learner) for m, now in zip(self.members, self.progress, strict=True)]
+                critics = self.folder.checkpoints.restore(before, like)
+            except ValueError:
+                return None
+            self.greedy = {before: [self._acts(member, critic) for member, critic in enumerate(critics)]}
+        now = self._acts(number, self.members[number].method.model(self.progress[number].learner))
+        copies = max(1.0, (self.step - before) / period)
+        return float(np.mean(now != self.greedy[before][number])) / copies
+
+    def _acts(self, number: int, critic: Any) -> NDArray[Any]:
+        """Greedily, on the probe."""
+        probe = self.feed.probe(number)
+        masks = None if probe.masks is None else np.asarray(probe.masks)
+        return Policy(self.traced[number][0], critic, self.spec)(np.asarray(probe.observations), masks)
 
     def _evaluate(self, number: int) -> dict[str, Any]:
         assert self.evaluator is not None
@@ -196,6 +229,7 @@ class Training:
         """The newest whole state, with the files cut back to it; a fresh start where there is none."""
         critic = None if self.start is None else self.start.critic
         fresh = [begin(method, seed, self.spec, critic, regularizer) for method, regularizer, seed in self.traced]
+        self.initial = [m.method.model(one.learner) for m, one in zip(self.members, fresh, strict=True)]
         notes: list[str] = []
         unfit, lost = False, None
         for step in reversed(self.folder.state.steps()):
