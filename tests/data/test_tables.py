@@ -366,3 +366,13 @@ def test_columns_of_bytes_are_pictures_beside_the_numbers():
     ):
         with pytest.raises(UserError, match=sentence):
             read_table(rows, schema=schema | changed)
+
+
+def test_a_run_knows_how_new_rows_become_observations(files, tmp_path):
+    data = dr3.load(files / "rows.parquet", schema=files / "schema.toml")
+    runs = dr3.train(data, dr3.DQN(hidden=(2,), batch_size=2), steps=1, out=tmp_path / "run", progress=False)
+    schema = dr3.Runs(runs.path).schema
+    assert schema is not None
+    assert schema == data.schema
+    rows = TABLE.slice(0, 1).to_pylist()
+    np.testing.assert_array_equal(encode_rows(schema, rows), data.observations[-1:])
