@@ -1,6 +1,6 @@
 """What policies are worth in the shop itself, which no reader of the log could try:
 
-    python examples/offers/truth.py decisions.parquet schema.toml runs/offers
+    python examples/offers/truth.py runs/offers
 
 Prints the mean profit of a customer, discounted by the week, with a 95 % interval: of the habit, of simple rules,
 and of what a run learned. New customers, the same ones for each policy.
@@ -17,7 +17,7 @@ import pyarrow as pa
 from shop import CALL, DISCOUNT, MAIL, OFFERS, Shop, habit
 
 import dr3
-from dr3.data import Schema, encode_rows
+from dr3.data import encode_rows
 
 Policy = Callable[[dict[str, np.ndarray], np.ndarray], np.ndarray]
 
@@ -48,8 +48,11 @@ def always(offer: int) -> Policy:
     return lambda seen, allowed: np.where(allowed[:, offer], offer, 0)
 
 
-def learned(run: Path, schema: Schema) -> Policy:
+def learned(run: Path) -> Policy:
+    """What `dr3 select` chose there, else the last checkpoint of the first member."""
     runs = dr3.Runs(run)
+    schema = runs.schema
+    assert schema is not None
 
     def choose(seen: dict[str, np.ndarray], allowed: np.ndarray) -> np.ndarray:
         rows = pa.table({name: pa.array(values, from_pandas=True) for name, values in seen.items()})
@@ -62,19 +65,15 @@ def learned(run: Path, schema: Schema) -> Policy:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("log", type=Path)
-    parser.add_argument("schema", type=Path)
     parser.add_argument("runs", type=Path, nargs="*")
     parser.add_argument("--customers", type=int, default=10_000)
     parser.add_argument("--weeks", type=int, default=260)
     parser.add_argument("--discount", type=float, default=0.99)
     parser.add_argument("--seed", type=int, default=1000)
     options = parser.parse_args()
-    schema = dr3.load(options.log, schema=options.schema).schema
-    assert schema is not None
     policies = {"the shop's habit": by_habit(options.seed), "no offers": always(0), "mail always": always(MAIL)}
     policies |= {"discounts when allowed": always(DISCOUNT), "calls when allowed": always(CALL)}
-    policies |= {str(run): learned(run, schema) for run in options.runs}
+    policies |= {str(run): learned(run) for run in options.runs}
     settings = {"customers": options.customers, "weeks": options.weeks, "discount": options.discount}
     for name, policy in policies.items():
         mean, half = worth(policy, **settings, seed=options.seed)

@@ -88,6 +88,33 @@ def test_what_was_cut_short_is_not_mapped(file, tmp_path):
         read_table(file, schema=SCHEMA, cache=tmp_path)
 
 
+@pytest.mark.parametrize("cut", [None, 0.0, 5.0], ids=["no-next", "next", "next-beyond-a-cut"])
+def test_an_hdf5_file_unpacked_is_the_one_in_memory(tmp_path, cut, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    random, rows = np.random.default_rng(2), 300
+    seen = random.normal(size=(rows, 3))
+    columns = {"observations": seen, "actions": random.uniform(-1, 1, (rows, 2)), "rewards": random.normal(size=rows)}
+    columns |= {"terminals": np.arange(rows) % 40 == 39, "timeouts": np.arange(rows) % 70 == 69}
+    if cut is not None:  # what the last row led to is not the next row, and with 5.0 neither is that of row 17
+        columns["next_observations"] = np.concatenate([seen[1:], seen[:1]])
+        columns["next_observations"][17] += cut
+    with h5py.File(tmp_path / "log.hdf5", "w") as file:
+        for name, values in columns.items():
+            file[name] = values
+    monkeypatch.setattr("dr3.data.observed.CHUNK", 64)
+    resident = dr3.load(tmp_path / "log.hdf5")
+    mapped = dr3.load(f"{tmp_path / 'log.hdf5'}:cache={tmp_path / 'cache'}")
+    assert is_mapped(mapped.observations)
+    assert mapped.fingerprint() == resident.fingerprint()
+    dr3.data.write(tmp_path / "ours.hdf5", resident)
+    ours = dr3.load(f"{tmp_path / 'ours.hdf5'}:cache={tmp_path / 'cache'}")
+    assert ours.fingerprint() == resident.fingerprint()
+    with h5py.File(tmp_path / "log.hdf5", "r+") as file:
+        file["observations"][201, 1] = np.nan
+    with pytest.raises(UserError, match=r"log\.hdf5: row 201 of 'observations' holds a number that is not finite"):
+        dr3.load(f"{tmp_path / 'log.hdf5'}:cache={tmp_path / 'again'}")
+
+
 @pytest.mark.slow
 def test_a_run_on_mapped_rows_has_the_digest_of_one_in_memory(file, tmp_path):
     (tmp_path / "schema.toml").write_text(dr3.data.Schema.of(SCHEMA).to_toml())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import numpy as np
 import pytest
@@ -339,3 +340,39 @@ def test_a_new_row_may_miss_what_the_schema_fills():
     assert encode_rows(data.schema, [{"x": 2.0, "tier": None}]).tolist() == [[2, 0, 0, 0, 1]]
     with pytest.raises(UserError, match="no rows to encode"):
         encode_rows(data.schema, [])
+
+
+def test_columns_of_bytes_are_pictures_beside_the_numbers():
+    pixels = np.arange(6 * 12, dtype=np.uint8).reshape(6, 2, 3, 2)
+    rows = pa.table(STEPS | {"photo": [one.tobytes() for one in pixels]})
+    schema = PLAIN | {"observation": ["x", "photo"], "pictures": {"photo": [2, 3, 2]}}
+    data: Any = read_table(rows, schema=schema)
+    assert [(part.name, part.shape) for part in data.parts.parts] == [("numbers", (1,)), ("photo", (2, 3, 2))]
+    np.testing.assert_array_equal(data.parts.unpack(data.observations)["photo"], pixels)
+    np.testing.assert_array_equal(data.parts.unpack(data.next_observations)["photo"][:2], pixels[1:3])
+    assert data.vectors[:,][:, 0].tolist() == STEPS["x"]
+    assert data.entries == ("x",)
+    lists = rows.set_column(6, "photo", pa.array([one.ravel().tolist() for one in pixels]))
+    assert read_table(lists, schema=schema).fingerprint() == data.fingerprint()
+    assert data.schema is not None
+    assert Schema.of(data.schema) == data.schema
+    again = encode_rows(data.schema, rows.slice(2, 1))
+    np.testing.assert_array_equal(again[0], data.observations[2])
+    for changed, sentence in (
+        ({"pictures": {"photo": [2, 3, 3]}}, r"row 0 of 'photo' has 12 bytes, but a picture of 2 x 3 x 3 has 18"),
+        ({"pictures": {}}, r"\[pictures\] photo = \[48, 48, 3\]"),
+        ({"pictures": {"photo": [2, 3]}}, r"the picture 'photo' needs \[height, width, channels\]"),
+        ({"pictures": {"x": [1, 1, 1], "photo": [2, 3, 2]}}, "a picture is a column of bytes"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            read_table(rows, schema=schema | changed)
+
+
+def test_a_run_knows_how_new_rows_become_observations(files, tmp_path):
+    data = dr3.load(files / "rows.parquet", schema=files / "schema.toml")
+    runs = dr3.train(data, dr3.DQN(hidden=(2,), batch_size=2), steps=1, out=tmp_path / "run", progress=False)
+    schema = dr3.Runs(runs.path).schema
+    assert schema is not None
+    assert schema == data.schema
+    rows = TABLE.slice(0, 1).to_pylist()
+    np.testing.assert_array_equal(encode_rows(schema, rows), data.observations[-1:])

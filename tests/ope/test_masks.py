@@ -9,6 +9,8 @@ import pytest
 
 from dr3.errors import UserError
 from dr3.ope.acting import Acting
+from dr3.ope.behavior import behavior_of
+from dr3.ope.direct import Table
 
 
 @pytest.fixture
@@ -34,3 +36,23 @@ def test_one_that_does_not_look_at_masks_may_do_only_what_is_allowed(masked):
     with pytest.raises(UserError, match=r"The policy last does what is not allowed in .* rows") as refused:
         Acting.of({"last": lambda seen: np.full(len(seen), 2)}, masked)
     assert "second argument" in str(refused.value)
+
+
+def test_what_is_allowed_is_part_of_a_state_that_is_solved_for(masked):
+    few = dataclasses.replace(masked, observations=np.zeros_like(masked.observations[:, :1]))
+    few = dataclasses.replace(few, next_observations=few.observations)
+    table = Table.of(few)
+    assert table is not None
+    assert table.count == 2  # one observation, with the last action allowed or not
+    np.testing.assert_array_equal(table.states == table.states[np.argmax(few.masks[:, 2])], few.masks[:, 2])
+
+
+def test_an_action_that_was_not_logged_is_drawn_from_those_allowed(masked):
+    only_last = np.tile(np.arange(3) == 2, (len(masked), 1))
+    unknown = dataclasses.replace(
+        masked, next_action_known=np.zeros(len(masked), bool), next_masks=only_last, propensities=None
+    )
+    # States that s' is and s never was: the log's frequencies say nothing there.
+    apart = dataclasses.replace(unknown, observations=np.zeros((len(masked), 1), np.float32))
+    apart = dataclasses.replace(apart, next_observations=np.ones((len(masked), 1), np.float32))
+    assert (behavior_of(apart).following == 2).all()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import gymnasium
     from PIL.Image import Image
 
-Act = Callable[[NDArray[Any]], Any]  # from one observation to an action
+Act = Callable[[NDArray[Any], Any], Any]  # from one observation, and what is allowed there if known, to an action
 LONGEST = 1_000  # steps: some worlds have no end, and a film is in memory until it is written
 
 
@@ -52,15 +52,17 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     from gymnasium.error import DependencyNotInstalled
 
     try:
-        observation, _ = env.reset(seed=seed)
+        observation, info = env.reset(seed=seed)
         with drawing() if "mujoco" in sys.modules else nullcontext():
             frames = [quantized(env.render())]
     except DependencyNotInstalled as error:
         raise UserError(f"{world} cannot be drawn: {error}.") from None
+    from dr3.training.side_by_side import allowed_in
+
     act = _policy(policy, world, env, seed)
     total, over = 0.0, False
     while not over and len(frames) <= LONGEST:
-        observation, reward, terminal, cut, _ = env.step(act(observation))
+        observation, reward, terminal, cut, info = env.step(act(observation, allowed_in(info)))
         frames.append(quantized(env.render()))
         total, over = total + float(reward), bool(terminal or cut)
     speed = float(env.metadata.get("render_fps", 10))
@@ -102,7 +104,8 @@ def write_gif(path: str | Path, frames: Sequence[Image], frames_per_second: floa
 def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     if policy == "random":
         env.action_space.seed(seed)
-        return lambda observation: env.action_space.sample()
+        space: Any = env.action_space
+        return lambda observation, mask: space.sample() if mask is None else space.sample(mask=mask.astype(np.int8))
     if policy == "scripted":
         return _scripted(world, env, seed)
     from dr3.runs import Runs
@@ -120,9 +123,15 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     runs = Runs(start.run)
     learned = Policy(runs.members[start.member].method, start.critic, runs.spec)
     learned.check_actions(world_actions(env))
+    learned.check_parts(getattr(env, "parts", None))
     fit = fitting(env)
+
     # As many rows as an evaluation gives it, of which one counts: so it acts to the last bit as it did there.
-    return lambda observation: fit(learned(np.repeat(np.asarray(observation)[None], COPIES, axis=0)))[0]
+    def acting(observation: NDArray[Any], mask: NDArray[np.bool_] | None) -> Any:
+        rows = np.repeat(np.asarray(observation)[None], COPIES, axis=0)
+        return fit(learned(rows) if mask is None else learned(rows, np.repeat(mask[None], COPIES, axis=0)))[0]
+
+    return acting
 
 
 def _scripted(world: str, env: Any, seed: int) -> Act:
@@ -133,4 +142,4 @@ def _scripted(world: str, env: Any, seed: int) -> Act:
 
     random = np.random.default_rng(seed)
     script = solve(world, env.unwrapped.scene, random)
-    return lambda observation: act(script, random)
+    return lambda observation, mask: act(script, random)

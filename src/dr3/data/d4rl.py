@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from dr3.data.checks import Values, check_booleans, check_numbers, refuse
 from dr3.data.columns import columns_of
 from dr3.data.frames import same_rows
 from dr3.data.gate import announce, first_bytes, gated
+from dr3.data.observed import CACHE, SIDES, Observed
+from dr3.data.row_cache import fits_in_memory
 from dr3.data.transitions import Transitions
+from dr3.envs.parts import Parts
 from dr3.envs.tasks import RobotTask, find_task
 from dr3.errors import UserError
 from dr3.files import written_whole
@@ -38,6 +42,7 @@ def read_d4rl(
     limit: int | None = None,
     action_low: float | None = None,
     action_high: float | None = None,
+    cache: str | os.PathLike[str] | None = None,
 ) -> Transitions:
     """Read a file of D4RL, or one with the same datasets. What D4RL does to make rows of it is done here too:
 
@@ -51,6 +56,8 @@ def read_d4rl(
       one is not the observation of the next row, the log was cut there too, and then all of them are taken.
     - `infos/…` and `metadata/…` are passed over. Everything is float32.
 
+    Observations that would take much of the memory are unpacked once into a file of rows, and mapped from there.
+
     Rewards stay as they are; what a method makes of them (AntMaze: (r - 0.5) 4) is its own setting.
 
     Args:
@@ -59,6 +66,7 @@ def read_d4rl(
         limit: After how many steps episodes were cut, for a file that does not say where.
         action_low: The least that an action can be; by default what the file says, or -1.
         action_high: The most; by default what the file says, or 1.
+        cache: A folder to unpack observations into, however few; by default one beside the file, if they are many.
     """
     path = Path(path)
     source = str(path)
@@ -67,15 +75,29 @@ def read_d4rl(
         refuse(source, "this is not an HDF5 file.")
     try:
         with h5py.File(path, "r") as file:
-            columns = _columns(file, source, h5py)
+            for side in SIDES:
+                if side in file:
+                    hdf5_item(file, side, source)  # refused before it is looked at
+            stored = Observed.in_file(file, source, h5py) if cache is not None or _is_large(file, h5py) else None
+            columns = _columns(file, source, h5py, without=() if stored is None else SIDES)
             whole = WHOLE in file.attrs
+            bounds = {"action_low": action_low, "action_high": action_high}
+            columns |= {name: np.array(value) for name, value in bounds.items() if value is not None}
+            parts = None
+            if stored is not None:
+                columns |= stored.numbers()
+                parts = columns.pop("observation_parts", None)
+            if not whole:
+                cuts = _unmarked_cuts if stored is None else stored.unmarked_cuts
+                columns = _as_d4rl(columns, source, limit, find_task(path.stem), cuts)
+            table = assemble(columns, source=source, name=path.stem, discount=discount)
+            if stored is None:
+                return table
+            found = None if parts is None else Parts.from_json(str(parts))
+            folder = path.parent / CACHE if cache is None else Path(cache)
+            return dataclasses.replace(stored.unpacked(table, path, folder), parts=found)
     except UNREADABLE:
         refuse(source, "the file is damaged or was cut short; copy or write it again.")
-    bounds = {"action_low": action_low, "action_high": action_high}
-    columns |= {name: np.array(value) for name, value in bounds.items() if value is not None}
-    if not whole:
-        columns = _as_d4rl(columns, source, limit, find_task(path.stem))
-    return assemble(columns, source=source, name=path.stem, discount=discount)
 
 
 def write_d4rl(path: str | os.PathLike[str], transitions: Transitions) -> None:
@@ -110,10 +132,16 @@ def hdf5(source: str) -> Any:
         raise UserError(f"{source}: reading and writing HDF5 needs h5py: pip install 'dr3[hdf5]'.") from None
 
 
-def _columns(file: Any, source: str, h5py: Any) -> dict[str, Any]:
+def _is_large(file: Any, h5py: Any) -> bool:
+    """Whether both columns of observations are more than is kept in memory unasked."""
+    item = file.get("observations")
+    return isinstance(item, h5py.Dataset) and not fits_in_memory(2 * item.nbytes)
+
+
+def _columns(file: Any, source: str, h5py: Any, without: Collection[str] = ()) -> dict[str, Any]:
     items = {name: item for name in file if isinstance(item := hdf5_item(file, name, source), h5py.Dataset)}
     check_names(items, source)
-    wanted = {field: items[field] for field in REQUIRED + OPTIONAL if field in items}
+    wanted = {field: items[field] for field in REQUIRED + OPTIONAL if field in items and field not in without}
     announce(source, sum(map(unpacked_bytes, wanted.values())), os.path.getsize(source))
     return {field: dataset(item, field, source) for field, item in wanted.items()}
 
@@ -142,7 +170,13 @@ def dataset(item: Any, field: str, source: str) -> Values:
     return np.asarray(values.decode() if isinstance(values, bytes) else values)
 
 
-def _as_d4rl(columns: Mapping[str, Any], source: str, limit: int | None, task: RobotTask | None) -> dict[str, Any]:
+def _as_d4rl(
+    columns: Mapping[str, Any],
+    source: str,
+    limit: int | None,
+    task: RobotTask | None,
+    cuts: Callable[[Values, Values, NDArray[np.bool_]], NDArray[np.bool_]],
+) -> dict[str, Any]:
     """The columns that D4RL looks at, with the cuts marked."""
     kept = {field: values for field, values in columns.items() if field not in _OURS}
     if "masks" in kept and np.ndim(kept["masks"]) == 1:  # some keep 1 - terminal under this name
@@ -161,7 +195,7 @@ def _as_d4rl(columns: Mapping[str, Any], source: str, limit: int | None, task: R
     if "next_observations" in columns:
         ends = terminals | check_booleans(source, "timeouts", kept["timeouts"], rows)
         following = check_numbers(source, "next_observations", columns["next_observations"], rows)
-        cut = _unmarked_cuts(check_numbers(source, "observations", kept["observations"], rows), following, ends)
+        cut = cuts(check_numbers(source, "observations", kept["observations"], rows), following, ends)
         if cut.any():
             kept |= {"next_observations": following, "timeouts": (ends & ~terminals) | cut}
     if task is not None:

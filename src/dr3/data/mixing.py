@@ -54,12 +54,25 @@ def concatenate(tables: Sequence[Transitions]) -> Transitions:
         masks=_masks(tables, "masks"),
         next_masks=_masks(tables, "next_masks"),
         propensities=_if_all_know(tables, "propensities"),
-        left_out=tuple(one for table in tables for one in table.left_out),
+        left_out=_summed(tables, "left_out"),
+        filled=_summed(tables, "filled"),
+        remarks=tuple(dict.fromkeys(one for table in tables for one in table.remarks)),
+        schema=first.schema if all(table.schema == first.schema for table in tables) else None,
+        entries=first.entries if all(table.entries == first.entries for table in tables) else None,
         name="+".join(table.name for table in tables),
         world=first.world if all(table.world == first.world for table in tables) else None,
         source=None,
         **{name: np.concatenate([getattr(table, name) for table in tables]) for name in _COLUMNS},
     )
+
+
+def _summed(tables: Sequence[Transitions], name: str) -> tuple[tuple[str, int], ...]:
+    """Counts by what is counted, of all tables together."""
+    total: dict[str, int] = {}
+    for table in tables:
+        for what, count in getattr(table, name):
+            total[what] = total.get(what, 0) + count
+    return tuple(total.items())
 
 
 def _if_all_know(tables: Sequence[Transitions], column: str) -> NDArray[Any] | None:

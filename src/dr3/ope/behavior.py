@@ -54,7 +54,8 @@ def behavior_of(data: Transitions, *, seed: int = 0) -> Behavior:
     if data.propensities is not None:
         taken, how = np.maximum(data.propensities.astype(np.float64), LEAST), LOGGED
     # One draw from each row's probabilities, for the few rows whose a' is not logged.
-    likely = np.cumsum(np.where(there.sum(axis=1, keepdims=True) > 0, there, 1.0), axis=1, dtype=np.float64)
+    allowed = np.ones_like(there) if data.next_masks is None else data.next_masks
+    likely = np.cumsum(np.where(there.sum(axis=1, keepdims=True) > 0, there, allowed), axis=1, dtype=np.float64)
     lots = np.random.default_rng(seed).random(len(data)) * likely[:, -1]
     drawn = (likely < lots[:, None]).sum(axis=1).clip(0, data.action_space.count - 1)
     following = np.where(data.next_action_known, data.next_actions, drawn)

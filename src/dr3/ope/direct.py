@@ -42,6 +42,8 @@ class StateTable:
         if not isinstance(data.action_space, DiscreteActions) or isinstance(seen, Frames) or len(data) == 0:
             return None
         both = np.concatenate([np.asarray(seen), np.asarray(following)]).reshape(2 * len(data), -1)
+        if data.masks is not None and data.next_masks is not None:  # what is allowed is part of the state
+            both = np.concatenate([both, np.concatenate([data.masks, data.next_masks])], axis=1)
         few = both[:: max(1, len(both) // (4 * MOST_STATES))]  # most tables are refused by a look at a few rows
         if len(np.unique(few, axis=0)) > MOST_STATES:
             return None

@@ -30,7 +30,16 @@ FORMAT = 2  # since 2 the arrays of a checkpoint are named; 1 is read too
 ACTIONS = {cls.__name__: cls for cls in (DiscreteActions, ContinuousActions)}
 # A finished run is lengthened by asking for more steps; a run that it started from may have moved; data is known by its
 # fingerprint, whatever its name and wherever it is; and a run keeps to the cores that it began with.
-_MAY_CHANGE = ("steps", "init_from.run", "data.name", "data.source", "data.found_at", "data.discount", "one_core")
+_MAY_CHANGE = (
+    "steps",
+    "init_from.run",
+    "data.name",
+    "data.source",
+    "data.found_at",
+    "data.discount",
+    "data.schema",
+    "one_core",
+)
 _ALWAYS = ("source", "world")  # what every record of data has, though it be null
 # Cadences that are not asked for follow from the steps, and how many cores there are from the machine.
 _NOT_IN_NAME = ("steps", "metrics_every", "evaluate_every", "one_core")
@@ -49,6 +58,9 @@ class DataConfig:
     found_at: str | None = None  # the source with whole paths, so that it is found from any folder
     held_out: str | None = None  # the share of the episodes that was kept aside: `split_episodes` finds them again
     kept: str | None = None  # the fingerprint of the others, where some were
+    schema: str | None = (
+        None  # of a table of decisions: what its columns mean, as TOML, so that new rows can be encoded
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -118,7 +130,13 @@ class RunConfig:
         known = (data.name, data.source, len(data), data.world, data.returns_discount, data.fingerprint())
         kept = None if held_out is None else split_episodes(data, held_out)[0].fingerprint()
         return cls(
-            DataConfig(*known, None if data.source is None else absolute(data.source), held_out, kept),
+            DataConfig(
+                *known,
+                found_at=None if data.source is None else absolute(data.source),
+                held_out=held_out,
+                kept=kept,
+                schema=None if data.schema is None else data.schema.to_toml(),
+            ),
             Spec.of(data, standardise=any(getattr(member.method, "standardise", False) for member in members)),
             tuple(members),
             steps,
@@ -202,7 +220,8 @@ class RunConfig:
         lasting = {key: value for key, value in self.to_json().items() if key not in _NOT_IN_NAME}
         lasting["format"] = 1
         del lasting["data"]["discount"]  # in the fingerprint
-        lasting["data"].pop("found_at", None)
+        for name in ("found_at", "schema"):
+            lasting["data"].pop(name, None)
         digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
         return f"{self.members[0].method.name}-{self.data.name}-{digest[:8]}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from functools import cached_property, partial
 from numbers import Integral
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dr3.data.tables import Schema
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 from dr3.envs.parts import named_leaves
 from dr3.errors import UserError
@@ -47,6 +49,19 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.members)
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """What the columns of the table mean that was learned from: `dr3.data.encode_rows(runs.schema, rows)` makes
+        observations of new ones. None where it was no table of decisions.
+        """
+        text = self.config.data.schema
+        if text is None:
+            return None
+        try:
+            return Schema.of(tomllib.loads(text), where=f"{self.folder.config}: schema")
+        except tomllib.TOMLDecodeError:
+            raise UserError(f"{self.folder.config} is damaged: the schema of its data is not TOML.") from None
 
     @property
     def path(self) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,13 +51,13 @@ class _Copy:
         self.episode = episode
         if episode is not None:
             self.observation, info = self.world.reset(seed=episode.seed)
-            self.mask = info.get(ACTION_MASK)
+            self.mask = allowed_in(info)
 
     def step(self, action: Any, discount: float) -> bool:
         """Carry out an action; whether that ended the episode, by a terminal or a time-out."""
         assert self.episode is not None
         self.observation, reward, terminal, cut, info = self.world.step(action)
-        self.mask = info.get(ACTION_MASK)
+        self.mask = allowed_in(info)
         now = self.episode
         now.total += float(reward)
         now.discounted += discount**now.length * float(reward)
@@ -111,9 +111,15 @@ def _masks(copies: Sequence[_Copy]) -> NDArray[np.bool_] | None:
         return None
     masks = np.ones((COPIES, len(said[0])), np.bool_)
     for row, copy in enumerate(copies):
-        if copy.mask is not None and np.any(copy.mask):  # none at all at the end of an episode
-            masks[row] = np.asarray(copy.mask) > 0
+        if copy.mask is not None:
+            masks[row] = copy.mask
     return masks
+
+
+def allowed_in(info: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    """Which actions a Gymnasium world allows now; None where it does not say, or none at all: an episode's end."""
+    mask = info.get(ACTION_MASK)
+    return None if mask is None or not np.any(mask) else np.asarray(mask) > 0
 
 
 class _Kept(threading.local):

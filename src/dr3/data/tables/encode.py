@@ -5,6 +5,7 @@ The same functions encode the rows that are learned from and, later, the rows th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -14,15 +15,18 @@ from numpy.typing import NDArray
 from dr3.data.checks import refuse
 from dr3.data.tables.schema import Schema, check_there
 from dr3.data.tables.source import Part, Source, arrow, open_source
+from dr3.envs.parts import Part as Piece
+from dr3.envs.parts import Parts
 from dr3.errors import UserError
 
+NUMBERS = "numbers"  # what all columns but the pictures are called together
 MOST_SHOWN = 8  # of categories, in a sentence
 
 Floats = NDArray[np.float32]
 
 
-def encode_rows(schema: Schema, rows: Any) -> Floats:
-    """Observations of new rows, as the rows that were learned from became them: (n, size).
+def encode_rows(schema: Schema, rows: Any) -> NDArray[Any]:
+    """Observations of new rows, as the rows that were learned from became them: (n, size), or (n, bytes) with pictures.
 
     Args:
         schema: The schema of the table that was learned from (`data.schema`), without patterns.
@@ -95,14 +99,25 @@ class Encoder:
 
     @property
     def size(self) -> int:
-        """How many numbers an observation has."""
+        """How many numbers an observation has, pictures apart."""
         return sum(self.widths.values())
+
+    @property
+    def parts(self) -> Parts | None:
+        """Of observations with pictures: those, and all numbers as one vector."""
+        if not self.schema.pictures:
+            return None
+        found = [Piece(name, tuple(shape), "uint8") for name, shape in self.schema.pictures.items()]
+        found += [Piece(NUMBERS, (self.size,), "float32")] if self.size else []
+        return Parts(tuple(sorted(found, key=lambda part: part.name)))
 
     @property
     def entries(self) -> tuple[str, ...]:
         """What each number of an observation is, in words."""
         found: list[str] = []
         for name in self.schema.observation:
+            if name in self.schema.pictures:
+                continue
             if name in self.schema.categories:
                 found += [f"{name}={_word(one)}" for one in self.schema.categories[name]]
             elif self._is_list(name):
@@ -113,14 +128,58 @@ class Encoder:
                 found.append(f"{name} is missing")
         return tuple(found)
 
-    def observations(self, part: Part, columns: Sequence[str], only: NDArray[np.bool_] | None = None) -> Floats:
-        """(n, size). `columns` are those of the observation, or those of the next one; `only` says which rows count."""
+    def observations(self, part: Part, columns: Sequence[str], only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+        """(n, size), or (n, bytes) with pictures.
+
+        `columns` are those of the observation, or those of the next one; `only` says which rows count.
+        """
         out = np.zeros((len(part.columns), self.size), np.float32)
         start = 0
         for name, column in zip(self.schema.observation, columns, strict=True):
+            if name in self.schema.pictures:
+                continue
             width = self.widths[name]
             self._encode(part, name, column, out[:, start : start + width], only)
             start += width
+        if (parts := self.parts) is None:
+            return out
+        pairs = zip(self.schema.observation, columns, strict=True)
+        pictures = {
+            name: self._picture(part, name, column, only) for name, column in pairs if name in self.schema.pictures
+        }
+        return parts.pack({**pictures, **({NUMBERS: out} if self.size else {})}, rows=len(out))
+
+    def _picture(self, part: Part, name: str, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
+        """The bytes of pictures: (n, height · width · channels); zeros in the rows that do not count."""
+        array, shape = part.array(column), self.schema.pictures[name]
+        size, gone = math.prod(shape), np.asarray(array.is_null())
+        counts = np.ones(len(array), np.bool_) if only is None else only
+        self.refuse_missing(part, column, gone & counts)
+        lists = self._is_list_type(array.type)
+        lengths = (
+            self._lengths(array)
+            if lists
+            else np.asarray(self.pyarrow.compute.binary_length(array.cast(self.pyarrow.large_binary())).fill_null(0))
+        )
+        if (odd := counts & (lengths != size)).any():
+            row = int(np.argmax(odd))
+            sides = " x ".join(map(str, shape))
+            refuse(
+                part.where,
+                f"row {part.row(row)} of {column!r} has {lengths[row]:,} bytes, but a picture of {sides} has {size:,}.",
+            )
+        out = np.zeros((len(array), size), np.uint8)
+        chosen = array.filter(self.pyarrow.array(counts))
+        if not lists:
+            out[counts] = np.frombuffer(b"".join(chosen.to_pylist()), np.uint8).reshape(-1, size)
+            return out
+        try:
+            inside = chosen.flatten().cast(self.pyarrow.uint8())
+        except self.pyarrow.ArrowException:
+            self.refuse_type(part.where, column, array.type, "a picture's numbers are bytes, from 0 to 255")
+        if inside.null_count:
+            refuse(part.where, f"{column!r} has a picture with an entry that is missing.")
+        out[counts] = np.asarray(inside).reshape(-1, size)
         return out
 
     def numbers(self, part: Part, column: str, *, only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
@@ -351,6 +410,8 @@ class Encoder:
         return places
 
     def _width(self, name: str) -> int:
+        if name in self.schema.pictures:
+            return 0
         if name in self.schema.categories:
             width = len(self.schema.categories[name])
         elif self._is_list(name):
@@ -383,6 +444,12 @@ class Encoder:
     def _check_kind(self, name: str) -> None:
         """An observation's column holds numbers, lists of numbers, or categories that the schema lists."""
         kind = self.source.types.field(name).type
+        if name in self.schema.pictures:
+            types = self.types
+            tests = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, self._is_list_type)
+            if not any(test(kind) for test in tests):
+                self.refuse_type(self.source.name, name, kind, "a picture is a column of bytes, or of lists of them")
+            return
         if name in self.schema.categories or self.is_number(kind):
             return
         if self._is_list_type(kind) and self.is_number(kind.value_type):
@@ -396,6 +463,13 @@ class Encoder:
         if self.types.is_temporal(kind):
             self.refuse_type(
                 self.source.name, name, kind, "turn dates into numbers that mean something, or leave it out"
+            )
+        if self.types.is_binary(kind) or self.types.is_large_binary(kind) or self.types.is_fixed_size_binary(kind):
+            self.refuse_type(
+                self.source.name,
+                name,
+                kind,
+                f"say in the schema how large the pictures are: [pictures] {name} = [48, 48, 3]",
             )
         self.refuse_type(self.source.name, name, kind, "only numbers, lists of numbers and categories can be read")
 

@@ -123,11 +123,12 @@ class _Plan:
         return most + 1
 
     def _row(self) -> np.dtype[Any]:
-        size = self.encoder.size
+        parts = self.encoder.parts
+        seen = ("f4", self.encoder.size) if parts is None else ("u1", parts.nbytes)
         action = ("f4", self.actions) if self.continuous else ("i4", ())
         fields: list[tuple[str, str, Any]] = [
-            ("observations", "f4", size),
-            ("next_observations", "f4", size),
+            ("observations", *seen),
+            ("next_observations", *seen),
             ("actions", *action),
             ("next_actions", *action),
             ("rewards", "f4", ()),
@@ -172,7 +173,10 @@ class _Plan:
         for start in range(0, len(out) - 1, CHUNK):
             some = out[start : start + CHUNK + 1]
             logged, seen = some["next_observations"][:-1], some["observations"][1:]
-            other = (np.abs(logged - seen) > SAME * (1 + np.abs(seen))).any(axis=1)
+            if self.encoder.parts is None:
+                other = (np.abs(logged - seen) > SAME * (1 + np.abs(seen))).any(axis=1)
+            else:
+                other = (logged != seen).any(axis=1)
             breaks[start : start + len(other)] = other & (some["episodes"][1:] == some["episodes"][:-1])
             let_go(out)
         if not (count := int(breaks.sum())):
@@ -336,12 +340,13 @@ def _as_table(plan: _Plan, rows: UnpackedRows, discount: float) -> Transitions:
         remarks=rows.remarks,
         schema=plan.schema,
         entries=plan.encoder.entries,
+        parts=plan.encoder.parts,
     )
 
 
 def _sizes(source: Source, schema: Schema) -> dict[str, int]:
     """How long the lists of each column are that holds some: of a fixed type, or of the first row that has one."""
-    wanted = [*schema.observation]
+    wanted = [name for name in schema.observation if name not in schema.pictures]
     if isinstance(schema.action, str):
         wanted.append(schema.action)
     found: dict[str, int] = {}

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from dr3.data.checks import MOST_ACTIONS, refuse
+from dr3.envs.parts import PICTURE
 from dr3.errors import UserError, did_you_mean
 from dr3.files import read_toml
 
@@ -56,6 +57,9 @@ class Schema:
         default_factory=dict
     )  # a number; "flag": 0, and a column that says so; "drop"
     sizes: Mapping[str, int] = field(default_factory=dict)  # of columns of lists
+    pictures: Mapping[str, tuple[int, ...]] = field(
+        default_factory=dict
+    )  # (height, width, channels) of columns that hold their bytes, row by row of the picture
     world: str | None = None  # where policies can be tried
 
     def __post_init__(self) -> None:
@@ -119,11 +123,14 @@ class Schema:
                 f"the schema's 'next_observation' names {len(schema.next_observation)} columns, but 'observation' "
                 f"{len(schema.observation)}; they must be the same ones, in the same order.",
             )
-        for part in ("categories", "missing"):
+        for part in ("categories", "missing", "pictures"):
             for name in getattr(schema, part):
                 check_there(name, names, source, part)
+        if unused := [name for name in schema.pictures if name not in schema.observation]:
+            refuse(source, f"the schema's picture {unused[0]!r} is not among the columns of 'observation'.")
         for name, rule in schema.missing.items():
-            if rule != "drop" and name not in schema.observation and (rule == "flag" or name not in schema._numbers):
+            seen = name in schema.observation and name not in schema.pictures
+            if rule != "drop" and not seen and (rule == "flag" or name not in schema._numbers):
                 refuse(
                     source,
                     f"the schema's rule for missing {name!r} is {rule!r}, but there it can be "
@@ -143,7 +150,7 @@ class Schema:
         Args:
             column: Its name. An action, an episode or a time that is missing cannot be made up.
         """
-        if column in self.observation:
+        if column in self.observation and column not in self.pictures:
             return "0.0 (a number), 'flag' or 'drop'"
         return "0.0 (a number) or 'drop'" if column in self._numbers else "'drop'"
 
@@ -252,7 +259,7 @@ def _check(schema: Schema) -> None:
             wrong(name, "the name of a column")
         if name in ("action_low", "action_high", "step") and not _is_number(value):
             wrong(name, "a number")
-        if name in ("categories", "missing", "sizes") and not isinstance(value, Mapping):
+        if name in ("categories", "missing", "sizes", "pictures") and not isinstance(value, Mapping):
             wrong(name, f"a table of columns: [{name}]")
         if name == "world" and not isinstance(value, str):
             wrong(name, "the name of a world")
@@ -280,6 +287,12 @@ def _check(schema: Schema) -> None:
     for name, size in schema.sizes.items():
         if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             raise UserError(f"the schema: the size of {name!r} must be a whole number above 0, not {size!r}.")
+    for name, shape in schema.pictures.items():
+        whole = isinstance(shape, tuple | list) and all(isinstance(one, int) and one > 0 for one in shape)
+        if not whole or len(shape) != PICTURE:
+            raise UserError(f"the schema: the picture {name!r} needs [height, width, channels], not {shape!r}.")
+        if name in schema.categories or name in schema.sizes:
+            raise UserError(f"the schema: {name!r} is a picture, and has neither categories nor a size of a list.")
     for name, rule in schema.missing.items():
         if rule == UNKNOWN:
             raise UserError(
