@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from cures_gridworlds import METHODS, REMEDIES, Row, choices, read
 from numpy.typing import NDArray
+from scipy.stats import t as student_t
 
 from dr3.cures import CureRow, rank
 from dr3.paper.experiments.gridworld import WORLDS
@@ -25,6 +26,16 @@ INSTRUMENTS = {
     "‖φ‖": "norm",
     "srank": "srank",
     "mean Q": "q_mean",
+}
+# What the page is asked, as a difference of two rows.
+QUESTIONS = {
+    "Is DR3 better than LayerNorm?": ("dr3", "layer-norm"),
+    "Does LayerNorm add to DR3?": ("dr3+layer-norm", "dr3"),
+    "Does DR3 add to LayerNorm?": ("dr3+layer-norm", "layer-norm"),
+    "Decorrelation or scale: DR3 over the penalty on norms alone?": ("dr3", "norm"),
+    "Decorrelation or scale: DR3 over features of unit length?": ("dr3", "unit-features"),
+    "Is DR3 better than nothing?": ("dr3", "none"),
+    "Is LayerNorm better than nothing?": ("layer-norm", "none"),
 }
 Scores = Mapping[str, NDArray[np.float64]]  # of a remedy, (data sets, worlds)
 
@@ -53,6 +64,7 @@ def tables_of(method: str) -> str:
         [
             head,
             answer(scores),
+            table(("question", "difference of scores", "with Student's 95 % interval", "answer"), questions(scores)),
             table(
                 ("remedy", "setting", "score", "gain over none", "gain over dr3", "best on the way"),
                 [main_row(remedy, settings[remedy], scores, peaks) for remedy in in_order(scores)],
@@ -98,6 +110,20 @@ def answer(scores: Scores) -> str:
     """What `dr3 cure` would say of these numbers."""
     found = rank([as_row(remedy, values) for remedy, values in scores.items()])
     return found.sentence.replace("seeds", "data sets")
+
+
+def questions(scores: Scores) -> list[list[str]]:
+    """Each with the mean difference by data set, Student's 95 % interval of it, and what that says."""
+    found = []
+    for words, (one, other) in QUESTIONS.items():
+        if not {one, other} <= set(scores):
+            continue
+        differences = scores[one].mean(axis=1) - scores[other].mean(axis=1)
+        reach = student_t.ppf(0.975, len(differences) - 1) * differences.std(ddof=1) / np.sqrt(len(differences))
+        low, high = differences.mean() - reach, differences.mean() + reach
+        says = "yes" if low > 0 else "no, it is worse" if high < 0 else "not told apart"
+        found.append([words, f"{one} - {other}", f"{differences.mean():+.1f} ({low:+.1f}, {high:+.1f})", says])
+    return found
 
 
 def as_row(remedy: str, scores: NDArray[np.float64]) -> CureRow:
