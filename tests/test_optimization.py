@@ -8,6 +8,9 @@ import numpy as np
 import optax
 import pytest
 
+from dr3.errors import UserError
+from dr3.hyperparameters import to_json
+from dr3.methods import DQN, SAC
 from dr3.optimization import Adam, OptimizerName, gradient_length, move, optimizer_for
 
 
@@ -68,6 +71,17 @@ def test_one_step_of_each_by_hand(name: OptimizerName) -> None:
     np.testing.assert_allclose(
         optimizer.step(weight, jnp.array([2.0]), optimizer.init(weight))[0], [BY_HAND[name]], rtol=1e-6
     )
+
+
+def test_weight_decay_by_hand_and_only_where_something_looks_at_it() -> None:
+    optimizer, weight = optimizer_for("adamw", 0.1, 0.5, 0.2), jnp.array([1.0])
+    found = optimizer.step(weight, jnp.array([2.0]), optimizer.init(weight))[0]
+    np.testing.assert_allclose(found, [1 - 0.1 * (2 / (2 + 0.5) + 0.2 * 1)], rtol=1e-6)
+    assert DQN(optimizer="adamw", weight_decay=0.2).weight_decay == 0.2
+    assert "weight_decay" not in (to_json(SAC()) or {})
+    for method in (DQN, SAC):
+        with pytest.raises(UserError, match="weight_decay is adamw's"):
+            method(weight_decay=0.2)
 
 
 @pytest.mark.parametrize(

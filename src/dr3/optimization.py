@@ -10,9 +10,21 @@ import optax
 from jax import Array
 from jax.typing import ArrayLike
 
+from dr3.errors import UserError
+from dr3.hyperparameters import within
+
 T = TypeVar("T")
 
 OptimizerName = Literal["adam", "adamw", "sgd", "rmsprop"]
+WEIGHT_DECAY = 1e-4  # AdamW's, by Optax's default
+
+
+def check_weight_decay(optimizer: OptimizerName, weight_decay: float) -> None:
+    """Refuse a decay that is none, or that nothing would look at."""
+    within("weight_decay", weight_decay, 0)
+    if optimizer != "adamw" and weight_decay != WEIGHT_DECAY:
+        raise UserError("weight_decay is adamw's: choose that optimizer, too (or the regularizer l2).")
+
 
 # Decay of the two moments: the defaults of Adam's authors, of Optax and of PyTorch, and what the paper's agents use.
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999
@@ -59,17 +71,19 @@ class Optax(NamedTuple):
 Optimizer = Adam | Optax
 
 
-def optimizer_for(name: OptimizerName, learning_rate: ArrayLike, epsilon: ArrayLike) -> Optimizer:
-    """The optimizer of that name. What it has beside a step size and ε is at Optax's default.
+def optimizer_for(
+    name: OptimizerName, learning_rate: ArrayLike, epsilon: ArrayLike, weight_decay: ArrayLike = WEIGHT_DECAY
+) -> Optimizer:
+    """The optimizer of that name. What it has beside these numbers is at Optax's default.
 
-    AdamW decays by 1e-4 of a weight; RMSProp's squares decay by 0.9, its ε is outside the root, as Adam's is; SGD is
-    plain, w - α g, as in the theory.
+    AdamW takes α · `weight_decay` of a weight from it at every step; others have no decay of weights. RMSProp's squares
+    decay by 0.9, its ε is outside the root, as Adam's is; SGD is plain, w - α g, as in the theory.
     """
-    rate, floor = cast(Any, learning_rate), cast(Any, epsilon)
+    rate, floor, decay = cast(Any, learning_rate), cast(Any, epsilon), cast(Any, weight_decay)
     if name == "adam":
         return Adam(learning_rate, epsilon)
     if name == "adamw":
-        return Optax(optax.adamw(rate, eps=floor))
+        return Optax(optax.adamw(rate, eps=floor, weight_decay=decay))
     if name == "rmsprop":
         return Optax(optax.rmsprop(rate, eps=floor, eps_in_sqrt=False))
     return Optax(optax.sgd(rate))

@@ -85,16 +85,17 @@ def asked(dr3, monkeypatch):
 
 def test_every_hyperparameter_is_a_flag(asked, file):
     _, method, _ = asked(
-        f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --optimizer sgd "
-        "--batch-size 4 --hidden 5 3 --error huber --target-period 2 --target-rate 0.5 --double --network mlp "
-        "--normalise-features --layer-norm --redo-every 7 --redo-threshold 0.2 --target-clip --hl-gauss 11 "
-        "--support -1 2"
+        f"train dqn --data {file} --discount 0.9 --learning-rate 1e-3 --adam-epsilon 1e-4 --optimizer adamw "
+        "--weight-decay 0.2 --batch-size 4 --hidden 5 3 --error huber --target-period 2 --target-rate 0.5 --double "
+        "--network mlp --normalise-features --layer-norm --redo-every 7 --redo-threshold 0.2 --target-clip "
+        "--hl-gauss 11 --support -1 2"
     )
     given = {
         "discount": 0.9,
         "learning_rate": 1e-3,
         "adam_epsilon": 1e-4,
-        "optimizer": "sgd",
+        "optimizer": "adamw",
+        "weight_decay": 0.2,
         "batch_size": 4,
         "network": "mlp",
         "hidden": (5, 3),

@@ -25,6 +25,7 @@ def test_one_remedy_changes_one_thing(logged):
     assert method("layer-norm") == dataclasses.replace(BASE, layer_norm=True)
     assert method("small-steps") == dataclasses.replace(BASE, learning_rate=3e-4 / 3)
     assert method("slow-target") == dataclasses.replace(BASE, target_period=400)
+    assert treatment_for("adamw", BASE, logged).flags(BASE) == ["--optimizer", "adamw", "--weight-decay", "0.01"]
     assert treatment_for("dr3", BASE, logged).regularizer == DR3(0.03)
     assert treatment_for("dr3:0.2", BASE, logged).regularizer == DR3(0.2)
     assert treatment_for("early-stop", BASE, logged).rule == "healthy"

@@ -10,7 +10,7 @@ import pytest
 from dr3.errors import UserError
 from dr3.ope.acting import Acting
 from dr3.ope.behavior import behavior_of
-from dr3.ope.direct import Table
+from dr3.ope.direct import StateTable
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_one_that_does_not_look_at_masks_may_do_only_what_is_allowed(masked):
 def test_what_is_allowed_is_part_of_a_state_that_is_solved_for(masked):
     few = dataclasses.replace(masked, observations=np.zeros_like(masked.observations[:, :1]))
     few = dataclasses.replace(few, next_observations=few.observations)
-    table = Table.of(few)
+    table = StateTable.of(few)
     assert table is not None
     assert table.count == 2  # one observation, with the last action allowed or not
     np.testing.assert_array_equal(table.states == table.states[np.argmax(few.masks[:, 2])], few.masks[:, 2])

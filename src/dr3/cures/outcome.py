@@ -128,6 +128,9 @@ class _Seen:
             for name, key in MEASURED.items()
             if key in measured.columns
         } | {"churn": churn_of(runs, data, self.steps)}
+        # Where rewards are 0 BEER's bound never acts: on which share of the pairs it could.
+        for key in [key for key in runs.metrics if key.endswith("beer_can_act")]:
+            self.columns["BEER can act"] = forward_fill(runs.metrics[key])[:, -1]
 
     @property
     def returns(self) -> Floats | None:

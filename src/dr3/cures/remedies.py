@@ -84,7 +84,7 @@ REMEDIES = {
     "adamw": Remedy(
         "weight decay beside the step",
         "Loshchilov and Hutter (2019)",
-        lambda method, data: {"optimizer": "adamw"},
+        lambda method, data: {"optimizer": "adamw", "weight_decay": 0.01},
     ),
     "hl-gauss": Remedy(
         "values by cross-entropy to a histogram, 101 bins", "Farebrother et al. (2024), HL-Gauss", _support

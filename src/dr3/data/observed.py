@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dr3.data.checks import check_fits_in_32_bits, refuse
 from dr3.data.frames import CHUNK
 from dr3.data.mapped import let_go
-from dr3.data.row_cache import Rows, cached_rows
+from dr3.data.row_cache import UnpackedRows, cached_rows
 from dr3.data.transitions import Transitions
 from dr3.progress import reporter
 
@@ -70,7 +70,7 @@ class Observed:
         which = hashlib.sha256(own.tobytes() + behind.tobytes()).hexdigest()
         key = {"file": [str(path.resolve()), found.st_size, found.st_mtime_ns], "rows": which}
 
-        def unpack(allocate: Any) -> Rows:
+        def unpack(allocate: Any) -> UnpackedRows:
             out, began = allocate(len(own), dtype), time.monotonic()
             with reporter(path.stem, 0, len(own), show=len(own) >= MANY, unit="rows") as told:
                 for start in range(0, len(own), CHUNK):
@@ -80,7 +80,7 @@ class Observed:
                     let_go(out)
                     done = min(start + CHUNK, len(own))
                     told.at(done, per_second=done / max(time.monotonic() - began, 1e-9), note="")
-            return Rows(out, (), (), ())
+            return UnpackedRows(out, (), (), ())
 
         rows = cached_rows(folder, self.source, key, len(own) * dtype.itemsize, unpack)
         return dataclasses.replace(numbered, **{side: rows.values[side] for side in SIDES})

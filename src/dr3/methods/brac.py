@@ -140,7 +140,7 @@ class BRAC(ContinuousMethod):
 
     @property
     def _behavior_optimizer(self) -> Optimizer:
-        return optimizer_for(self.optimizer, self.behavior_learning_rate, self.adam_epsilon)
+        return optimizer_for(self.optimizer, self.behavior_learning_rate, self.adam_epsilon, self.weight_decay)
 
 
 def _behavior(learner: Learner) -> GaussianPolicy:

@@ -25,7 +25,7 @@ from dr3.networks import ActorCritic, GaussianPolicy, TwinCritics
 from dr3.networks.action_critic import States
 from dr3.networks.dormant import recycle
 from dr3.networks.mixed import parts_of
-from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
+from dr3.optimization import WEIGHT_DECAY, Optimizer, OptimizerName, check_weight_decay, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
 # The key of an update is the critics' loss's own; what else is drawn is folded from it.
@@ -90,7 +90,10 @@ class ContinuousMethod:
     """Adam's ε, the floor under the root of the second moment; AdamW's and RMSProp's, too."""
 
     optimizer: OptimizerName = field(default="adam", metadata=ADDED_LATER)
-    """What takes the steps: adam, adamw (decay 1e-4), rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
+    """What takes the steps: adam, adamw, rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
+
+    weight_decay: float = field(default=WEIGHT_DECAY, metadata=ADDED_LATER)
+    """adamw's: which share of a weight, times the step size, every step takes from it."""
 
     batch_size: int = 256
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
@@ -167,6 +170,7 @@ class ContinuousMethod:
         within("learning_rate", self.learning_rate, 0)
         within("policy_learning_rate", self.policy_learning_rate, 0)
         within("adam_epsilon", self.adam_epsilon, 0)
+        check_weight_decay(self.optimizer, self.weight_decay)
         within("batch_size", self.batch_size, 0)
         within("redo_every", self.redo_every, 0)
         within("redo_threshold", self.redo_threshold, 0)
@@ -384,11 +388,11 @@ class ContinuousMethod:
 
     @property
     def _optimizer(self) -> Optimizer:
-        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon)
+        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon, self.weight_decay)
 
     @property
     def _policy_optimizer(self) -> Optimizer:
-        return optimizer_for(self.optimizer, self.policy_learning_rate, self.adam_epsilon)
+        return optimizer_for(self.optimizer, self.policy_learning_rate, self.adam_epsilon, self.weight_decay)
 
     # --- Using what was learned ---
 

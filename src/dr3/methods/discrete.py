@@ -23,7 +23,7 @@ from dr3.networks import Critic, DiscreteCritic, Network, Trunk, trunk_for
 from dr3.networks.dormant import recycle
 from dr3.networks.kernels.both_sides import both_sides, in_one_pass
 from dr3.networks.mixed import parts_of
-from dr3.optimization import Optimizer, OptimizerName, cleared, move, optimizer_for
+from dr3.optimization import WEIGHT_DECAY, Optimizer, OptimizerName, check_weight_decay, cleared, move, optimizer_for
 from dr3.regularizers import Regularizer
 
 
@@ -51,7 +51,10 @@ class DiscreteMethod:
     """Adam's ε, the floor under the root of the second moment; AdamW's and RMSProp's, too."""
 
     optimizer: OptimizerName = field(default="adam", metadata=ADDED_LATER)
-    """What takes the steps: adam, adamw (decay 1e-4), rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
+    """What takes the steps: adam, adamw, rmsprop (decay 0.9), or sgd, plain, which the theory is about."""
+
+    weight_decay: float = field(default=WEIGHT_DECAY, metadata=ADDED_LATER)
+    """adamw's: which share of a weight, times the step size, every step takes from it."""
 
     batch_size: int = 256
     """Rows per update, drawn with replacement; 0 takes the whole table each time."""
@@ -110,6 +113,7 @@ class DiscreteMethod:
         within("discount", self.discount, 0, 1)
         within("learning_rate", self.learning_rate, 0)
         within("adam_epsilon", self.adam_epsilon, 0)
+        check_weight_decay(self.optimizer, self.weight_decay)
         within("batch_size", self.batch_size, 0)
         within("reward_scale", self.reward_scale, 0)
         within("redo_every", self.redo_every, 0)
@@ -189,7 +193,7 @@ class DiscreteMethod:
 
     @property
     def _optimizer(self) -> Optimizer:
-        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon)
+        return optimizer_for(self.optimizer, self.learning_rate, self.adam_epsilon, self.weight_decay)
 
     def _mean_error(self, residuals: Array) -> Array:
         return jnp.mean(residuals**2 if self.error == "mse" else optax.huber_loss(residuals))
