@@ -76,24 +76,24 @@ def measure(
 def _on_probe(
     method: Method, regularizer: Regularizer | None, seed: int, progress: Progress, probe: Batch
 ) -> tuple[Any, Backup, dict[str, Any]]:
-    critic, key = method.model(progress.learner), noise_of(seed, progress.step)
+    model, key = method.model(progress.learner), noise_of(seed, progress.step)
     term = regularizer
     if regularizer is not None and remembered(regularizer):
         term = Remembering(regularizer, progress.memory)
-    loss, (backup, info) = objective(method, term, critic, progress.learner, probe, key)
+    loss, (backup, info) = objective(method, term, model, progress.learner, probe, key)
     return loss, backup, info
 
 
 @jax.jit
 def _of_weights(method: Method, progress: Progress, probe: Batch, initial: Any) -> dict[str, jax.Array]:
     """How long gradients are, how far the critic is from where it began, and which of its units sleep."""
-    critic = method.model(progress.learner)
-    now, then = (_floats(trained_part(of)) for of in (critic, initial))
+    model = method.model(progress.learner)
+    now, then = (_floats(trained_part(of)) for of in (model, initial))
     squares = (jnp.sum((a - b) ** 2) for a, b in zip(now, then, strict=True))
     found = {"weights/distance": jnp.sqrt(sum(squares, start=jnp.zeros(())))}
     if (length := gradient_length(getattr(progress.learner, "optimizer", ()))) is not None:
         found["gradients/norm"] = length
-    each = hidden_outputs(critic, probe.observations, probe.actions)
+    each = hidden_outputs(model, probe.observations, probe.actions)
     for name in each[0] if each else ():
         asleep = jnp.stack([dormant_units(outputs[name], DORMANT) for outputs in each])
         found[f"dormant/{name}"] = asleep.mean()
