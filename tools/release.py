@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import venv
 from pathlib import Path
 
@@ -95,9 +96,11 @@ def try_out(wheel: Path, version: str, sources: Path, scratch: Path) -> None:
 def run(*words: str | Path, cwd: Path | None = None) -> None:
     """Carry out a command, shown as it is; its failure is ours."""
     print("$", *(Path(word).name if isinstance(word, Path) else word for word in words), flush=True)
+    began = time.monotonic()
     code = subprocess.run([str(word) for word in words], cwd=cwd, check=False).returncode
     if code:
         raise SystemExit(f"This ended with exit code {code}.")
+    print(f"  {time.monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ SUBCOMMANDS = {
 }
 """Those whose `--help` is a page of its own. The methods of `train` come from the registry."""
 
-_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 def write_command_pages() -> None:
@@ -50,7 +50,7 @@ def help_of(*words: str) -> str:
         code = invoke([*words, "--help"])
         if code:
             raise RuntimeError(f"dr3 {' '.join(words)} --help ended with exit code {code}")
-    return "\n".join(line.rstrip() for line in _COLOURS.sub("", out.getvalue()).splitlines())
+    return "\n".join(line.rstrip() for line in COLOURS.sub("", out.getvalue()).splitlines())
 
 
 def _methods() -> list[str]:

@@ -23,6 +23,7 @@ if __name__ == "__main__":
 
 import jupytext
 
+from site_pages.commands import COLOURS
 from site_pages.places import DOCS, GENERATED, REPOSITORY, relink, write
 
 SOURCES = DOCS / "tutorials"
@@ -104,7 +105,8 @@ def _results(code: str, scope: dict, source: Path, pictures: Path, number: int) 
         value = eval(compile(last, str(source), "eval"), scope) if last else None
         if value is not None:
             print(repr(value))
-    results = [f"```text\n{printed.getvalue().rstrip()}\n```"] if printed.getvalue().strip() else []
+    said = COLOURS.sub("", printed.getvalue()).rstrip()
+    results = [f"```text\n{said}\n```"] if said else []
     for figure in map(plt.figure, plt.get_fignums()):
         picture = f"{source.stem}-{number}-{figure.number}.png"
         figure.savefig(pictures / picture, dpi=150, bbox_inches="tight")

@@ -35,16 +35,11 @@ print(runs)
 # arrays, one row for each member:
 
 # %%
-dots = runs.metrics[
-    "features/dot_product"
-]  # (members, measurements), taken at the steps in runs.steps
-returns = runs.evaluations[
-    "evaluation/return"
-]  # (members, evaluations), taken at runs.evaluation_steps
+dots = runs.metrics["features/dot_product"]  # (members, measurements), at runs.steps
+returns = runs.evaluations["evaluation/return"]  # (members, evaluations), at runs.evaluation_steps
 for label, dot, value in zip(runs.labels, dots, returns, strict=True):
-    print(
-        f"{label!s:40} dot product {dot[-1]:7.1f}, return: best {value.max():4.1f}, last {value[-1]:4.1f}"
-    )
+    print(f"{label!s:42} dot product {dot[-1]:6.1f}", end=", ")
+    print(f"return: best {value.max():4.1f}, last {value[-1]:4.1f}")
 
 # %% [markdown]
 # As a picture: thin lines are seeds, thick ones their medians. Left what DR3 acts on, right what
@@ -72,8 +67,8 @@ _ = left.legend(frameon=False)
 # such world are an illustration and no evidence: [the results](../reproduction.md) say where DR3
 # helps and where it does not. The same from a shell:
 #
-#     dr3 compare dqn --data grid16smoothobs --regularizer none dr3:0.03 --discount 0.95 \
-#         --hidden 128 128 --learning-rate 1e-3 --batch-size 128 --target-period 50 --steps 4000 --seeds 3
+#     dr3 compare dqn --data grid16smoothobs --regularizer none dr3:0.03 --steps 4000 --seeds 3 \
+#         --discount 0.95 --hidden 128 128 --learning-rate 1e-3 --batch-size 128 --target-period 50
 #
 # Everything lies in a folder that opens again, today or next year, and answers in numpy:
 

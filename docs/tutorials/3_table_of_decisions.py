@@ -32,49 +32,29 @@ def day(wear, repair):
     return profit, after, broke
 
 
-machines, rows = 400, []
+machines, days = 400, []
 wear, alive = np.zeros(machines), np.ones(machines, bool)
 for date in range(30):
     crew = random.random(machines) < 0.6
     chance = np.where(crew, 0.15, 0.0)  # the habit: a repair now and then, whatever the wear
     repair = random.random(machines) < chance
     profit, after, broke = day(wear, repair)
-    for one in np.flatnonzero(alive):
-        done, probability = ("repair", chance[one]) if repair[one] else ("run", 1 - chance[one])
-        rows.append(
-            (
-                one,
-                date,
-                wear[one],
-                crew[one],
-                done,
-                True,
-                crew[one],
-                probability,
-                profit[one],
-                broke[one],
-            )
-        )
+    columns = {
+        "machine": np.arange(machines),
+        "date": np.full(machines, date),
+        "wear": wear,
+        "crew": crew,
+        "action": np.where(repair, "repair", "run"),
+        "can_run": np.ones(machines, bool),
+        "can_repair": crew,
+        "probability": np.where(repair, chance, 1 - chance),
+        "profit": profit,
+        "broke": broke,
+    }
+    days.append(pa.table({name: column[alive] for name, column in columns.items()}))
     wear, alive = after, alive & ~broke
-names = [
-    "machine",
-    "date",
-    "wear",
-    "crew",
-    "action",
-    "can_run",
-    "can_repair",
-    "probability",
-    "profit",
-    "broke",
-]
-pq.write_table(
-    pa.table(
-        {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-    ),
-    "log.parquet",
-)
-print(len(rows), "decisions")
+pq.write_table(pa.concat_tables(days), "log.parquet")
+print(sum(map(len, days)), "decisions")
 
 # %% [markdown]
 # ## What the columns mean

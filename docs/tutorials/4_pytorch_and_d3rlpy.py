@@ -100,15 +100,20 @@ for name, history in (("without DR3", plain), ("with DR3", with_dr3)):
 # d3rlpy's own. With coefficient 0 it trains as d3rlpy does, bit for bit, by test.
 
 # %%
+import logging
 import warnings
 
 import numpy as np
+import structlog
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # d3rlpy imports gym, which warns about itself
     import d3rlpy
 
     from dr3.integrations.d3rlpy import DR3DiscreteCQLConfig
+
+# d3rlpy tells of every epoch; here its last numbers are enough
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
 
 ends = np.append(data.episodes[1:] != data.episodes[:-1], True)
 dataset = d3rlpy.dataset.MDPDataset(

@@ -20,7 +20,7 @@
 # %%
 from pathlib import Path
 
-Path("my_methods.py").write_text('''
+_ = Path("my_methods.py").write_text('''
 from __future__ import annotations
 
 from dataclasses import dataclass
