@@ -170,7 +170,8 @@ def test_what_does_not_bootstrap_gets_no_advice_about_it():
     found = judge_member("supervised", STEPS, ill, Thresholds(), bootstraps=False)
     assert [one.name for one in (*found.verdicts, *found.notes)] == ["divergence"]
     assert "DR3" not in found.verdicts[0].advice
-    assert [bootstraps(METHODS[name]()) for name in ("dqn", "sac", "supervised", "bc")] == [True, True, False, False]
+    learned = {"dqn": True, "sac": True, "td3-bc": True, "supervised": False, "bc": False, "discrete-bc": False}
+    assert {name: bootstraps(METHODS[name]()) for name in learned} == learned
 
 
 def test_the_forecast_of_an_unstable_eigenvalue():

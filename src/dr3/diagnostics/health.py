@@ -170,7 +170,7 @@ def _standard_error(episodes: Sequence[float]) -> float:
 
 def bootstraps(method: Any) -> bool:
     """Whether what a method learns to do rests on bootstrapped values: regression and cloning do not."""
-    return method.synchronise_every is not None and "bc" not in method.name.split("-")
+    return method.synchronise_every is not None and not getattr(method, "CLONES", False)
 
 
 class Judged(NamedTuple):

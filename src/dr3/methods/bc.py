@@ -24,6 +24,7 @@ class BC(ContinuousMethod):
     """
 
     name: ClassVar[str] = "bc"
+    CLONES: ClassVar[bool] = True  # the policy reads nothing of the critic: the doctor says nothing of bootstrapping
 
     def policy_loss(
         self, policy: GaussianPolicy, learner: Learner, batch: Batch, key: Array

@@ -32,6 +32,7 @@ class DiscreteBC(BootstrappedMethod):
     """
 
     name: ClassVar[str] = "discrete-bc"
+    CLONES: ClassVar[bool] = True  # the policy reads nothing of the critic: the doctor says nothing of bootstrapping
 
     def init(self, spec: Spec, key: Array) -> Learner:
         learner = super().init(spec, key)
