@@ -122,6 +122,16 @@ def test_a_better_rule_has_less_regret_where_returns_are_negative(own, capsys):
     assert rules["last"]["gain"] == [0.5, None, None]
 
 
+def test_what_was_kept_and_who_fell_are_counted(own, capsys):
+    set_returns(own, {2: 1.0, 4: 2.0})
+    assert invoke(["select", "--measure", str(own), "--rules", "td-error", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    (kept,) = record["kept"]
+    assert (kept["rule"], kept["run"], kept["logged"], kept["rightly"]) == ("td-error", str(own), None, None)
+    assert kept["best"] >= kept["kept"]
+    assert record["recall"]["any sign"] == {"shown": 0, "fell": 0}  # two checkpoints are too few to have fallen
+
+
 def test_a_world_where_every_return_is_0_is_named_and_left_out(own, capsys):
     set_returns(own, {2: 0.0, 4: 0.0})
     assert invoke(["select", "--measure", str(own), "--rules", "last"]) == 2

@@ -13,6 +13,8 @@ from dr3.errors import UserError
 from dr3.instruments import updates_until
 from dr3.methods import METHODS
 from dr3.regularizers import DR3
+from dr3.reports.checkup import Checkup
+from dr3.runs import Runs
 
 STEPS = np.array([0, 10, 20, 30, 40])
 WELL = {
@@ -255,6 +257,26 @@ def test_a_run_says_its_own_health(runs):
     assert record["step"] == 60
     assert record["healthy"] == found.healthy
     assert record["thresholds"]["growth"] == 10
+
+
+def test_diagnose_report_and_watch_say_the_same_of_a_run_that_fell(own_runs):
+    shutil.rmtree(own_runs.folder.state.folder)  # it would notice the other returns
+    file, returns = own_runs.folder.evaluations, {0: 0.0, 20: 5.0, 40: 5.0, 60: 1.0}
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    changed = [row | {"evaluation/return": returns[row["step"]], "returns": [returns[row["step"]]]} for row in rows]
+    file.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    runs = Runs(own_runs.path)
+    whole = runs.health()
+    for gradients in (False, True):  # as `dr3 watch` and as `dr3 report` measure
+        checkup = Checkup(gradients=gradients)
+        for step in runs.checkpoints:
+            checkup.measure(runs, step)
+        found = checkup.health(runs)
+        assert found is not None
+        for one, other in zip(found.members, whole.members, strict=True):
+            assert [str(verdict) for verdict in one.verdicts] == [str(verdict) for verdict in other.verdicts]
+            assert one.verdicts[0].sentence == "Returns have fallen from 5 to 1 (single tries)."
+        assert ("the spectrum over all parameters" in found.not_looked_at) is not gradients
 
 
 @pytest.mark.parametrize("word", ["Since step", "Try:"])

@@ -77,12 +77,14 @@ def kept_by_rankings(opened: Sequence[Runs], options: Select) -> list[Kept]:
     """What each ranking kept of each run, beside what its policies were worth."""
     from dr3.diagnostics import RANKINGS
     from dr3.diagnostics.study import keeping
+    from dr3.runs.outcomes import DISCOUNTED_VALUE
 
     rules = [rule for rule in RANKINGS if not options.rules or rule in options.rules]
+    known = [runs for runs in opened if DISCOUNTED_VALUE in runs.evaluations]  # what estimates are held against
     return [
         keeping(runs, rule, table_for(runs, options.held_out) or table_for(runs, options.data))
         for rule in rules
-        for runs in opened
+        for runs in known
     ]
 
 

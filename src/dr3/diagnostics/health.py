@@ -238,11 +238,14 @@ def precision_of(name: str) -> str:
     record = _calibration()
     if (found := record["signs"].get(name)) is None:
         return ""
-    base = record["no sign"]
-    return (
-        f"(Of {found['of']} critics with this sign in {record['runs']}, {found['fell']} then lost a tenth of their "
-        f"return or more; of checkpoints without one {base['fell'] / base['of']:.0%}.)"
+    base, recall = record["no sign"], record.get("recall", {}).get(name)
+    told = (
+        f"Of {found['of']} critics with this sign in {record['runs']}, {found['fell']} then lost a tenth of their "
+        f"return or more; of checkpoints without one {base['fell'] / base['of']:.0%}."
     )
+    if recall is not None:
+        told += f" Of {recall['fell']} that fell, {recall['shown']} had shown it by then."
+    return f"({told})"
 
 
 def _advice(

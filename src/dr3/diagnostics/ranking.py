@@ -69,7 +69,8 @@ class Ranking:
     def to_json(self) -> dict[str, Any]:
         return {
             "rule": self.rule,
-            "protocol": f"{RANKINGS[self.rule]}; the earliest of those that cannot be told from the best",
+            "protocol": f"{RANKINGS[self.rule]}; the earliest of those that cannot be told from the best, and can be "
+            "told from the logged policy where that has a score",
             "simulator": False,
             "judged_by": self.judged_by,
             "run": None if self.chosen is None else str(self.chosen.runs.path),
