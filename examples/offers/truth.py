@@ -1,6 +1,6 @@
 """What policies are worth in the shop itself, which no reader of the log could try:
 
-    python examples/offers/truth.py runs/offers
+    python examples/offers/truth.py runs/offers --discount 0.95 --weeks 130
 
 Prints the mean profit of a customer, discounted by the week, with a 95 % interval: of the habit, of simple rules,
 and of what a run learned. New customers, the same ones for each policy.

@@ -376,3 +376,15 @@ def test_a_run_knows_how_new_rows_become_observations(files, tmp_path):
     assert schema == data.schema
     rows = TABLE.slice(0, 1).to_pylist()
     np.testing.assert_array_equal(encode_rows(schema, rows), data.observations[-1:])
+
+
+def test_files_of_one_folder_may_differ_in_numbers_but_not_in_kind(tmp_path):
+    parquet.write_table(pa.table(STEPS | {"x": [0, 1, 2, 5, 6, 7]}), tmp_path / "0.parquet")
+    parquet.write_table(pa.table(STEPS | {"e": [3] * 3 + [4] * 3, "x": [0.5] * 6}), tmp_path / "1.parquet")
+    assert read_table(tmp_path, schema=PLAIN).observations[:, 0].tolist() == [0, 1, 2, 5, 6, 7, *[0.5] * 6]
+    parquet.write_table(pa.table(STEPS | {"x": ["a"] * 6}), tmp_path / "2.parquet")
+    with pytest.raises(UserError, match=r"2\.parquet: 'x' holds values of type string, but in .*0\.parquet of type"):
+        read_table(tmp_path, schema=PLAIN)
+    (tmp_path / "twice.csv").write_text("x,x,a\n1,1,0\n")
+    with pytest.raises(UserError, match=r"twice\.csv: there are two columns 'x'"):
+        read_table(tmp_path / "twice.csv", schema=PLAIN)

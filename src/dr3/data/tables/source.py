@@ -129,7 +129,9 @@ def open_source(given: Any, *, exact: Collection[str] = ()) -> Source:
         title = type(given).__name__
         name = f"a {type(given).__module__.partition('.')[0]} {title}"
         pyarrow = arrow(name)
-        table = _plain_text(pyarrow, pyarrow.table(given))
+        table = pyarrow.table(given)
+        _check_names(name, table.column_names)
+        table = _plain_text(pyarrow, table)
         return Source(name, title, tuple(table.column_names), table.schema, table)
     if not isinstance(given, str | os.PathLike):
         raise UserError(f"A {type(given).__name__} is no table: pyarrow, pandas (2.2), polars and DuckDB make some.")
@@ -184,17 +186,45 @@ def _open_files(path: Path, files: list[Path], exact: Collection[str]) -> Source
         form = dataset.CsvFileFormat(convert_options=convert)
     try:
         data = dataset.dataset([str(file) for file in files], format=form, **options)
-        first = next(iter(data.get_fragments())).physical_schema.names
-        for fragment in data.get_fragments():
-            if missing := [one for one in first if one not in fragment.physical_schema.names]:
-                refuse(str(fragment.path), f"there is no column {missing[0]!r}, which {files[0]} has.")
+        types = _common(pyarrow, data)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         _refuse_file(name, str(error), ())
-    types = data.schema
     if isinstance(form, dataset.CsvFileFormat):
         types = _wider(pyarrow, types, exact)
+    if types != data.schema:
         data = dataset.dataset([str(file) for file in files], schema=types, format=form, **options)
     return Source(name, path.stem, tuple(types.names), types, data, tuple(files))
+
+
+def _common(pyarrow: Any, data: Any) -> Any:
+    """The columns of the first file, in types that hold what every file has: 3 in one, 3.5 in another."""
+    types = data.schema
+    first: Any = None
+    for fragment in data.get_fragments():
+        own = fragment.physical_schema
+        _check_names(str(fragment.path), own.names)
+        first = first or fragment
+        for one in first.physical_schema:
+            if one.name not in own.names:
+                refuse(str(fragment.path), f"there is no column {one.name!r}, which {first.path} has.")
+            place, here, there = types.get_field_index(one.name), types.field(one.name), own.field(one.name)
+            if here.type == there.type:
+                continue
+            pair = [pyarrow.schema([field.remove_metadata()]) for field in (here, there)]
+            try:
+                both = pyarrow.unify_schemas(pair, promote_options="permissive")
+            except pyarrow.ArrowException:
+                refuse(
+                    str(fragment.path),
+                    f"{one.name!r} holds values of type {there.type}, but in {first.path} of type {here.type}.",
+                )
+            types = types.set(place, both.field(0))
+    return types
+
+
+def _check_names(source: str, names: Sequence[str]) -> None:
+    if twice := [one for number, one in enumerate(names) if one in names[:number]]:
+        refuse(source, f"there are two columns {twice[0]!r}; give one of them another name.")
 
 
 def _wider(pyarrow: Any, types: Any, exact: Collection[str]) -> Any:
@@ -223,4 +253,6 @@ def _refuse_file(where: str, error: str, names: Sequence[str]) -> NoReturn:
     if ragged:
         row, needed, found = ragged.groups()
         refuse(where, f"{'line ' + row if row else 'a line'} has {found} columns, but the header has {needed}.")
+    if twice := re.search(r"CSV file contained multiple columns named (.*)", line):
+        refuse(where, f"there are two columns {twice[1]!r}; give one of them another name.")
     refuse(where, DAMAGED)
