@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from dr3.cli.parsing import Count, parse, print_json, value_of
 from dr3.cli.sweep import EngineChoice
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.cures import CureOutcome, CurePlan
@@ -182,12 +183,11 @@ def _carry_out(plan: CurePlan, options: Cure, table: Any, out: Path) -> int:
 
 def _print(outcome: CureOutcome, out: Path) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.cures.page import WORTH, base_of, cells, verdict_words
 
-    console = Console()
+    console = plain_console()
     base = base_of(outcome.rows)
     printed = [cells(row, base) for row in outcome.rows]
     columns = list(dict.fromkeys(name for one in printed for name in one))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dr3.cli.select import Select, table_for
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.data import Transitions
@@ -141,7 +142,6 @@ def _plain(of: Interval | None) -> list[float | None] | None:
 
 
 def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Select) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     held_out = f"held-out data {options.held_out}" if options.held_out else "no held-out data"
@@ -154,11 +154,10 @@ def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Sele
         table.add_column(column, justify="left" if column == "rule" else "right")
     for rule, row in rows.items():
         table.add_row(rule, *["" if of is None else of.text("{:.2f}".format) for of in row.values()])
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _print_kept(kept: Sequence[Kept]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     if not kept:
@@ -174,7 +173,7 @@ def _print_kept(kept: Sequence[Kept]) -> None:
         some, none = ([one for one in of if (one.kept == one.kept) is is_one] for is_one in (True, False))
         right = [_share([one.rightly for one in part]) for part in (some, none)]
         table.add_row(rule, str(len(some)), right[0], str(len(none)), right[1], str(sum(one.told for one in some)))
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _share(rightly: Sequence[bool | None]) -> str:
@@ -184,7 +183,6 @@ def _share(rightly: Sequence[bool | None]) -> str:
 
 
 def _print_verdicts(rows: dict[str, Outcomes], recalled: dict[str, Outcomes]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title="Was a sign followed by a drop in true return?")
@@ -195,4 +193,4 @@ def _print_verdicts(rows: dict[str, Outcomes], recalled: dict[str, Outcomes]) ->
         fell = recalled.get(name)
         of_fallen = ["", ""] if fell is None else [str(fell.counted), str(fell.dropped)]
         table.add_row(name, f"{row.dropped}{share}", str(row.counted), *of_fallen)
-    Console().print(table)
+    plain_console().print(table)
