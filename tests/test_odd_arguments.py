@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,26 @@ def test_no_edit_of_a_stored_configuration_ends_badly(copied_run):
             assert min(runs.config.steps, runs.config.metrics_every, runs.config.evaluate_every) >= 1
             assert "dqn" in repr(runs)
     assert refused > opened > 0
+
+
+def test_no_line_that_is_none_of_the_run_ends_badly(copied_run):
+    """Of a run without states, as older versions left them: no checksum tells."""
+    shutil.rmtree(copied_run / "state")
+    good = {"step": 10, "member": 0, "td/error": 1.0, "returns": [1.0, None]}
+    steps, numbers = (-5, 2**40, 10**400, True, 1.0, None), (10**400, "x", [1], {})
+    odd: list[dict[str, Any]] = [{"step": step} for step in steps] + [
+        {"member": member} for member in (-1, 4, True, "0")
+    ]
+    odd += [{"td/error": number} for number in numbers] + [{"returns": ["x"]}, {"returns": [[1]]}, {"returns": 3}]
+    lines = [json.dumps(good | change) for change in odd]
+    for line in (*lines, '"a"', "3", "[1]", "null", "[" * 10_000, "9" * 5000):
+        for name in ("metrics.jsonl", "evaluations.jsonl"):
+            (copied_run / name).write_text(json.dumps(good) + "\n" + line + "\n")
+        for read in ("metrics", "evaluations"):
+            with pytest.raises(UserError, match="is damaged"):
+                getattr(Runs(copied_run), read)
+    (copied_run / "evaluations.jsonl").write_text(json.dumps(good) + "\n")
+    assert Runs(copied_run).returns[0] == [[1.0, None]]
 
 
 @pytest.mark.parametrize("text", ["²", "9" * 5000, "1e300", "nan", "inf", "", "1.5", "-1e400", "٣.٥"])
@@ -126,6 +147,10 @@ def test_engines_refuse_them_too():
         for settings in cases:
             with pytest.raises(UserError):
                 engine(**settings)
+    cases = [{"cpus": "x"}, {"cpus": 1.5}, {"gpus": "x"}, {"gpus": math.nan}, {"cpus": None}, {"address": 3}]
+    for settings in cases:
+        with pytest.raises(UserError):
+            OnRay(**settings)
     with pytest.raises(UserError):
         Local(workers="x")  # ty: ignore
 

@@ -15,11 +15,16 @@ import pytest
 import dr3
 from dr3 import cores
 from dr3.data import load_recorded, write, write_dqn_replay
+from dr3.data.gate import cache_beside
 from dr3.diagnostics import reinitialisation
 from dr3.envs import known_world
 from dr3.errors import UserError
+from dr3.files import write_json
 from dr3.registry import Registry
 from dr3.runs import Runs
+from dr3.runs.checkpoints import Checkpoints
+from dr3.sweeps import InProcess, Task, run_tasks
+from dr3.sweeps.task import read_record
 
 EVIL = "import pathlib\npathlib.Path({mark!r}).write_text('ran')\n"
 
@@ -43,6 +48,9 @@ def mark(tmp_path, monkeypatch):
         'Ant-v5{"xml_file": "evil"}',
         'CartPole-v1{"max_episode_steps": -1}',
         'CartPole-v1{"options": {"a": 1}}',
+        'CartPole-v1{"render_mode": "human"}',
+        'Hopper-v5{"frame_skip": 1000000000}',
+        'Hopper-v5{"width": 1000000000}',
         'GymV21Environment-v0{"env_id": "evil:CartPole-v1"}',
         'CartPole-v1{"a"',
         "CartPole-v1{" + "[" * 100_000,
@@ -65,9 +73,16 @@ def test_known_worlds_are_known(name):
     assert known_world(name) == name
 
 
+@pytest.mark.parametrize("name", [3, None, b"CartPole-v1"])
+def test_what_is_no_name_is_no_world(name):
+    with pytest.raises(UserError, match="which is no name"):
+        known_world(name)
+
+
 def test_plain_arguments_are_kept():
     pytest.importorskip("gymnasium")
     assert known_world('CartPole-v1{"sutton_barto_reward": true}')
+    assert known_world('Hopper-v5{"frame_skip": 4, "render_mode": null, "healthy_z_range": [0.7, Infinity]}')
     pytest.importorskip("gymnasium_robotics")
     assert known_world('FrankaKitchen-v1{"tasks_to_complete": ["microwave", "kettle"], "max_episode_steps": 280}')
     assert known_world('AntMaze_UMaze-v4{"maze_map": [[1, "r"], [0, "g"]], "reward_type": "sparse"}')
@@ -221,3 +236,74 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
     ended = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert not (tmp_path / "mark").exists()
+
+
+@pytest.mark.parametrize("name", ["log.txt", "."])
+def test_a_sweep_does_not_write_through_links(tmp_path, name):
+    """Its folder may be a stranger's too: neither a task's log nor its folder leads elsewhere."""
+    task = Task("grid16smoothobs", dr3.DQN(hidden=(4,), batch_size=4), steps=1, env=None)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "precious.txt").write_text("keep")
+    folder = tmp_path / "out" / task.name
+    folder.parent.mkdir()
+    if name == ".":
+        folder.symlink_to(elsewhere)
+    else:
+        folder.mkdir()
+        (folder / name).symlink_to(elsewhere / "precious.txt")
+    with pytest.raises(UserError, match="is a link"):
+        run_tasks([task], tmp_path / "out", engine=InProcess(), show=False)
+    assert [file.name for file in elsewhere.iterdir()] == ["precious.txt"]
+    assert (elsewhere / "precious.txt").read_text() == "keep"
+
+
+def test_no_cache_is_unpacked_through_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / ".dr3-cache").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UserError, match="is a link"):
+        cache_beside(tmp_path / "data")
+    assert cache_beside(tmp_path) == tmp_path / ".dr3-cache"
+
+
+def test_the_record_of_a_task_imports_nothing(mark, tmp_path):
+    record = {"kind": "Preparation", "makes": "a", "function": "evil:f", "arguments": {}, "needs": [], "also": []}
+    write_json(tmp_path / "task.json", record)
+    assert read_record(tmp_path).name.startswith("prepare-a-")
+    for change in ({"kind": "Other"}, {"needs": None}, {"odd": 1}, {"kind": "Task", "method": 3, "regularizers": []}):
+        write_json(tmp_path / "task.json", record | change)
+        with pytest.raises(UserError, match="no task that this dr3 knows"):
+            read_record(tmp_path)
+
+
+@pytest.mark.slow
+def test_processes_that_python_starts_do_not_look_in_the_current_folder(tmp_path):
+    """Drawers are acted in such ones."""
+    (tmp_path / "signal.py").write_text(EVIL.format(mark=str(tmp_path / "mark")))
+    (tmp_path / "here").mkdir()
+    script = tmp_path / "here" / "script.py"
+    script.write_text(
+        "import multiprocessing, os\n"
+        "from dr3.collect.drawers import _safe_path\n"
+        "if __name__ == '__main__':\n"
+        "    with _safe_path():\n"
+        "        one = multiprocessing.get_context('spawn').Process(target=os.getpid)\n"
+        "        one.start()\n"
+        "        one.join()\n"
+        "    assert 'PYTHONSAFEPATH' not in os.environ\n"
+        "    raise SystemExit(one.exitcode)\n"
+    )
+    ended = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_checkpoint_that_unpacks_to_more_than_it_is_is_not_unpacked(tmp_path):
+    checkpoints, tree = Checkpoints(tmp_path), {"a": np.zeros(2**16, np.float32)}
+    checkpoints.save(1, tree)
+    assert checkpoints.intact(1)
+    np.savez_compressed(checkpoints.path(1), a=tree["a"])
+    assert not checkpoints.intact(1)
+    with pytest.raises(ValueError, match="cannot be read"):
+        checkpoints.restore(1, tree)

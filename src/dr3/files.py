@@ -7,6 +7,7 @@ import json
 import math
 import os
 import stat
+import tomllib
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,14 +116,60 @@ def open_regular(path: Path) -> IO[bytes]:
     return os.fdopen(number, "rb")
 
 
+def open_to_append(path: Path) -> IO[bytes]:
+    """A regular file, opened for more at its end; a link is not followed, for it may lead to a file of one's own."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # the latter so that a pipe is not waited for
+    refuse_link(path)
+    number = os.open(path, flags, 0o666)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise UserError(f"{path}: this is a pipe or device, but a file is needed.")
+    return os.fdopen(number, "ab")
+
+
+def refuse_link(path: Path) -> None:
+    """Of what may have come from a stranger, before anything is written there."""
+    if path.is_symlink():
+        raise UserError(f"{path} is a link, which is not written through; put what it leads to in its place.")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a text says in JSON; ValueError where it says nothing, or a whole number that no column can hold."""
+    try:
+        return json.loads(text, parse_int=_in_64_bits)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _in_64_bits(digits: str) -> int:
+    number = int(digits)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{digits[:20]}… is beyond 64 bits")
+    return number
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """The table in a TOML file."""
+    try:
+        with open_regular(file) as stream:
+            return tomllib.loads(stream.read().decode("utf-8"))
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror}.") from None
+    except RecursionError:
+        raise UserError(f"{file} is not TOML: it is nested too deeply.") from None
+    except ValueError as error:  # also of a number with too many digits, and of bytes that are no text
+        raise UserError(f"{file} is not TOML: {str(error).splitlines()[0].rstrip('.')}.") from None
+
+
 def read_json(file: Path, **needed: type | UnionType) -> dict[str, Any]:
     """The record in a JSON file, with every field that is `needed`, of its type."""
     try:
         with open_regular(file) as stream:
-            record = json.loads(stream.read())
+            record = parse_json(stream.read())
     except OSError as error:
         raise UserError(f"{file} cannot be read: {error.strerror}.") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise UserError(f"{file} is damaged: it is not JSON.") from None
     record = record if isinstance(record, dict) else {}
     for name, kind in needed.items():
@@ -142,8 +189,8 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
         if not line:
             continue
         try:
-            rows.append(json.loads(line))
-        except (ValueError, RecursionError):
+            rows.append(parse_json(line))
+        except ValueError:
             if number < len(lines):
                 raise UserError(f"{file} is damaged: line {number} is not JSON.") from None
     return rows

@@ -419,7 +419,21 @@ WRONG_SCHEMAS = {
         "observation = ['age']\naction = 'offer'\nrewrad = 'profit'",
         ["has no 'rewrad'", "did you mean reward?"],
     ),
-    "no TOML": ("observation = [", ["schema.toml: this schema is not TOML"]),
+    "no TOML": ("observation = [", ["schema.toml is not TOML"]),
+    "too deep": ("observation = " + "[" * 10_000, ["schema.toml is not TOML"]),
+    "a world": ("observation = ['age']\naction = 'offer'\nreward = 'profit'\nworld = 3", ["'world' must be the name"]),
+    "actions": (
+        "observation = ['age']\naction = 'offer'\nreward = 'profit'\nnum_actions = 1000000000000",
+        ["'num_actions' must be a whole number from 1 to 65536"],
+    ),
+    "a size": (
+        "observation = ['age']\naction = 'offer'\nreward = 'profit'\n[sizes]\nage = 1000000000000",
+        ["the size of 'age' must be a whole number"],
+    ),
+    "no number": (
+        "observation = ['age']\naction = 'offer'\nreward = 'profit'\naction_low = nan",
+        ["'action_low' must be a number"],
+    ),
     "no list": (
         "observation = 'age'\naction = 'offer'\nreward = 'profit'",
         ["'observation' must be a list of columns"],

@@ -126,3 +126,14 @@ def test_data_of_another_file_is_not_read(tmp_path):
     for name in ("a.hdf5", "b.hdf5"):
         with pytest.raises(UserError, match="lies in another file"):
             read(tmp_path / name)
+
+
+def test_a_chunk_is_no_smaller_than_it_claims(tmp_path):
+    """HDF5 unpacks whole chunks: 48 bytes of rows may be said to lie in one of gigabytes."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.hdf5", "w") as file:
+        for name, shape in {"observations": (4, 3), "actions": (4, 2), "rewards": (4,), "terminals": (4,)}.items():
+            chunks = (10**8, 3) if name == "observations" else None
+            file.create_dataset(name, shape, "f4", maxshape=(None, *shape[1:]), chunks=chunks)
+    with pytest.raises(UserError, match=r"unpacks to 1\.2 GB"):
+        read(tmp_path / "a.hdf5", limit=2)

@@ -15,6 +15,7 @@ from dr3.cli import invoke
 from dr3.errors import UserError
 from dr3.export import export_policy, verify
 from dr3.export.graph import Constant, Graph, Value
+from dr3.export.replay import read_contract
 from dr3.files import sha256_of, write_json
 from dr3.runs import Runs
 
@@ -157,6 +158,33 @@ def test_what_cannot_be_is_said_in_one_sentence(small_run, tmp_path, call, says)
     with pytest.raises(UserError, match=says):
         call(Runs(small_run), tmp_path / "policy.onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_contract_that_somebody_has_changed_is_refused(small_run, tmp_path):
+    """It is read before the policy that it is beside."""
+    out = tmp_path / "policy.onnx"
+    out.write_bytes(b"")
+    export_policy(Runs(small_run), tmp_path / "npz" / "policy.npz", to="npz")
+    whole = json.loads((tmp_path / "npz" / "policy.json").read_text())
+    assert read_contract(tmp_path / "npz" / "policy.npz") == whole
+    probe = whole["probe"]
+    for change in (
+        {"inputs": [3]},
+        {"inputs": []},
+        {"inputs": [{"name": "observation"}]},
+        {"outputs": [{"name": "action", "dtype": "object", "shape": ["n"]}]},
+        {"outputs": [{"name": "action", "dtype": "int32", "shape": ["n", -1]}]},
+        {"probe": {}},
+        {"probe": probe | {"file": "../policy.probe.npz"}},
+        {"probe": probe | {"file": str(tmp_path / "policy.probe.npz")}},
+        {"actions": {}},
+        {"data": {}},
+        {"acts": 3},
+    ):
+        write_json(tmp_path / "policy.json", whole | change)
+        with pytest.raises(UserError, match="damaged"):
+            verify(out)
+        assert invoke(["evaluate", str(out), "--data", "grid16smoothobs"]) == 2
 
 
 def test_a_diverged_member_has_no_policy(copied_run, tmp_path):

@@ -71,9 +71,10 @@ def test_what_was_selected_is_the_default(copied_run, seen):
     assert [runs.place(member) for member in (None, 1, 2)] == [(0, 40), (1, 40), (2, 20)]
     write_json(copied_run / "selection.json", {"rule": "td-error", "members": each[2:]})
     assert selected(copied_run) == (0, 20)
-    write_json(copied_run / "selection.json", {"member": "first", "step": 20})
-    with pytest.raises(UserError, match="member and step must be whole numbers; select again"):
-        runs.policy(seen)
+    for odd in ({"member": "first", "step": 20}, {"members": [3]}, {"member": True, "step": 20}):
+        write_json(copied_run / "selection.json", odd)
+        with pytest.raises(UserError, match="member and step must be whole numbers; select again"):
+            runs.policy(seen)
 
 
 def test_a_run_without_an_update_has_no_policy(copied_run, seen):

@@ -54,6 +54,9 @@ def test_nan_is_not_written(tmp_path: Path) -> None:
         (ROW.replace('"seed": 0', '"seed": "0"'), "line 2: the field 'seed' must be of type int"),
         (ROW.replace("2.5", "NaN"), "line 2: returns and score must be finite"),
         (ROW.replace("2.5", '"2"'), "line 2: returns and score must be finite"),
+        ("[" * 100_000, "line 2: this is not a complete JSON object"),
+        (ROW.replace("2.5", "9" * 5000), "line 2: this is not a complete JSON object"),
+        (ROW.replace("2.5", "1" + "0" * 400), "line 2: this is not a complete JSON object"),  # beyond a float
         (ROW.replace("[1, 2.5]", "[]"), "line 2: it has neither returns nor a score"),
         (ROW.replace("2.5", "3"), "disagree about CQL, t, seed 0, step 1"),
     ],

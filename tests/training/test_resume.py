@@ -285,6 +285,7 @@ def test_a_damaged_checksum_is_a_damaged_state(run, tmp_path, whole, save_every_
 def test_stray_files_are_left_alone(run, tmp_path, whole, save_every_chunk):
     runs = run(out=tmp_path / "run", chunk=10, steps=40)
     strays = ["notes.txt", "best.npz", "²0000000.npz", "10.npz", ".DS_Store", "000000010.npz.bak", "0" * 40 + ".npz"]
+    strays.append("0000000500.npz")  # of a step, but not as one is written
     for folder in (runs.folder.state.folder, runs.folder.checkpoints.folder):
         (folder / "000000015.npz").mkdir()
         for name in strays:
@@ -294,6 +295,14 @@ def test_stray_files_are_left_alone(run, tmp_path, whole, save_every_chunk):
     assert again.checkpoints == [0, 20, 40, 60]
     for folder in (runs.folder.state.folder, runs.folder.checkpoints.folder):
         assert all((folder / name).read_text() == "mine" for name in strays)
+
+
+@pytest.mark.parametrize("step", [50, 999])
+def test_a_state_under_another_name_is_not_believed(run, tmp_path, whole, save_every_chunk, step):
+    """A copy that somebody has put back under another step."""
+    state = run(out=tmp_path / "run", chunk=10, steps=40).folder.state
+    state.path(step).write_bytes(state.path(40).read_bytes())
+    assert digest(run(out=tmp_path / "run")) == whole
 
 
 def test_with_every_state_damaged_it_starts_again(run, tmp_path, whole, save_every_chunk):

@@ -107,8 +107,7 @@ def _of_file(options: Evaluate) -> tuple[Evaluation, dict[str, str], str]:
     import numpy as np
 
     from dr3.data import load
-    from dr3.export.replay import replayed
-    from dr3.files import read_json
+    from dr3.export.replay import read_contract, replayed
     from dr3.ope import evaluate
 
     contract = options.what.with_suffix(".json")
@@ -118,7 +117,7 @@ def _of_file(options: Evaluate) -> tuple[Evaluation, dict[str, str], str]:
         raise UserError("A policy file needs a log to be judged by: --data FILE.")
     if options.step or options.every or options.member is not None:
         raise UserError("--step, --every and --member are for run folders: a policy file holds one policy.")
-    record = read_json(contract, inputs=list, discount=float)
+    record = read_contract(options.what)
     inputs = {one["name"]: one for one in record["inputs"]}
     if "noise" in inputs:
         raise UserError(f"{options.what} draws its actions; what can be evaluated are files that act greedily.")

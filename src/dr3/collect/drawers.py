@@ -7,9 +7,11 @@ and went on, changes nothing.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -128,7 +130,7 @@ def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:
         return
     # Fresh processes: a copy of one that has drawn shares its connection to the driver.
     fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=fresh, initializer=_leave_signals_to_parent) as pool:
+    with _safe_path(), ProcessPoolExecutor(workers, mp_context=fresh, initializer=_leave_signals_to_parent) as pool:
         ahead = iter(parts)
         # No more than are acted at once: who stops waits only for these.
         waiting = {pool.submit(act_part, part) for part in islice(ahead, workers)}
@@ -137,6 +139,19 @@ def _finished(parts: Sequence[Part], workers: int) -> Generator[Part]:
             waiting |= {pool.submit(act_part, part) for part in islice(ahead, len(ready))}
             for future in ready:
                 yield future.result()
+
+
+@contextmanager
+def _safe_path() -> Generator[None]:
+    """Python's own way to start such a process has the current folder first on its path: somebody's pickle.py."""
+    former = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH")
+        if former is not None:
+            os.environ["PYTHONSAFEPATH"] = former
 
 
 def _leave_signals_to_parent() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -113,7 +114,7 @@ def _columns(file: Any, source: str, h5py: Any) -> dict[str, Any]:
     items = {name: item for name in file if isinstance(item := hdf5_item(file, name, source), h5py.Dataset)}
     check_names(items, source)
     wanted = {field: items[field] for field in REQUIRED + OPTIONAL if field in items}
-    announce(source, sum(item.nbytes for item in wanted.values()), os.path.getsize(source))
+    announce(source, sum(map(unpacked_bytes, wanted.values())), os.path.getsize(source))
     return {field: dataset(item, field, source) for field, item in wanted.items()}
 
 
@@ -124,6 +125,12 @@ def hdf5_item(group: Any, name: str, source: str) -> Any:
     if item is None or getattr(item, "external", None) is not None or getattr(item, "is_virtual", False):
         refuse(source, f"its '{name}' lies in another file; copy the data into one.")
     return item
+
+
+def unpacked_bytes(item: Any) -> int:
+    """What reading a dataset takes: all of it, or one of its chunks, which may claim to be far larger."""
+    chunk = math.prod(item.chunks or ()) * item.dtype.itemsize if item.chunks else 0
+    return max(item.nbytes, chunk)
 
 
 def dataset(item: Any, field: str, source: str) -> Values:

@@ -36,7 +36,7 @@ from dr3.data.dqn_replay_files import (
     unpacking,
 )
 from dr3.data.frames import Frames
-from dr3.data.gate import announce, array_header, check_claim, check_may_unpack, gated, opened
+from dr3.data.gate import announce, array_header, cache_beside, check_claim, check_may_unpack, gated, opened
 from dr3.data.subsets import ReplayPart
 from dr3.data.transitions import DiscreteActions, Transitions, monte_carlo_returns
 from dr3.envs import ATARI
@@ -44,7 +44,6 @@ from dr3.errors import UserError
 from dr3.files import written_whole
 from dr3.progress import Reporter, reporter
 
-CACHE = ".dr3-cache"
 LOGS = "replay_logs"  # the last folder of every public replay
 MANY = 50_000  # frames: some seconds of unpacking, which are not passed in silence
 
@@ -92,7 +91,7 @@ def read_dqn_replay(
     whole = [read_checkpoint(folder, number) for number in numbers[: len(shares)]]
     check_in_time(folder, whole)
     files = [file.beginning(max(1, round(share * len(file)))) for file, share in zip(whole, shares, strict=True)]
-    where = Path(cache) if cache is not None else folder / CACHE
+    where = Path(cache) if cache is not None else cache_beside(folder)
     frames = mapped_frames(folder, whole, files, where)
 
     terminals = np.concatenate([file.terminals for file in files]).astype(np.bool_)

@@ -22,7 +22,7 @@ import numpy as np
 from dr3.cores import machine_memory
 from dr3.data.checks import Values, refuse
 from dr3.errors import UserError
-from dr3.files import open_regular
+from dr3.files import open_regular, refuse_link
 
 Settings = ParamSpec("Settings")
 Read = TypeVar("Read")
@@ -97,6 +97,12 @@ def unpacking_nowhere(nowhere: bool) -> Generator[None]:
         yield
     finally:
         _nowhere.reset(token)
+
+
+def cache_beside(data: Path) -> Path:
+    """The folder of a cache that the user has not named; a link that came with the data is not written through."""
+    refuse_link(folder := data / ".dr3-cache")
+    return folder
 
 
 def check_may_unpack(file: Path) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import assemble
 from dr3.data.checks import Values, check_booleans, refuse
-from dr3.data.d4rl import UNREADABLE, dataset, hdf5, hdf5_item
+from dr3.data.d4rl import UNREADABLE, dataset, hdf5, hdf5_item, unpacked_bytes
 from dr3.data.gate import DAMAGED, announce, gated, opened
 from dr3.data.transitions import Transitions
 from dr3.envs.observing import flatten, leaves
@@ -209,7 +209,8 @@ def _from_hdf5(path: Path) -> Iterator[Episode]:
         return dataset(item, item.name, place)
 
     def size(name: str, item: Any) -> None:
-        sizes.append(item.nbytes if isinstance(item, h5py.Dataset) and "/infos/" not in f"/{name}" else 0)
+        counts = isinstance(item, h5py.Dataset) and "/infos/" not in f"/{name}"
+        sizes.append(unpacked_bytes(item) if counts else 0)
 
     sizes: list[int] = []
     try:

@@ -20,6 +20,7 @@ from dr3.data.columns import columns_of
 from dr3.data.frames import Frames, compact
 from dr3.data.gate import announce, first_bytes, gated, opened, read_array
 from dr3.data.transitions import Transitions
+from dr3.errors import UserError
 from dr3.files import written_whole
 
 # Instead of observations and next_observations: each frame once, and which of them a row looks at.
@@ -73,11 +74,17 @@ def write_npz(path: str | os.PathLike[str], transitions: Transitions) -> None:
 
 def stored_arrays(path: Path, advice: str) -> dict[str, Any]:
     """The arrays of an archive that dr3 itself has written; if it is damaged, a sentence that ends with an advice."""
-    try:
-        with opened(path) as file, np.load(file, allow_pickle=False) as stored:
-            return {name: np.asarray(stored[name]) for name in stored.files}
-    except DAMAGE:
-        refuse(str(path), f"the file is damaged or was cut short; {advice}")
+    damaged = f"the file is damaged or was cut short; {advice}"
+    with opened(path) as file:
+        try:
+            archive = _Archive(zipfile.ZipFile(file), str(path))
+        except DAMAGE:
+            refuse(str(path), damaged)
+        announce(str(path), sum(archive.sizes.values()), path.stat().st_size)
+        try:
+            return {name: archive.array(name) for name in archive.sizes}
+        except UserError:
+            refuse(str(path), damaged)
 
 
 def _observation_arrays(transitions: Transitions) -> dict[str, Any]:

@@ -7,7 +7,6 @@ for that, with `--env`.
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 from typing import Any
 
@@ -17,9 +16,13 @@ from dr3.envs.gridworld import is_gridworld, spelled_gridworld
 from dr3.envs.minatar import MINATAR
 from dr3.envs.worlds import WORLDS, register_robots
 from dr3.errors import UserError
+from dr3.files import parse_json
 
-LONGEST = 1_000_000  # steps of an episode that a file may ask for
-_PATH = re.compile("file|path|dir|folder|root|xml|model|module|import|entry|url|asset|wrapper", re.IGNORECASE)
+# What a file may ask for: steps of an episode (-1 would be for ever); steps of the simulator in one of them, during
+# which nothing can stop it; the sides of a picture.
+MOST = {"max_episode_steps": 1_000_000, "skip": 100, "repeat": 100, "width": 4096, "height": 4096}
+# The last would open a window.
+_PATH = re.compile("file|path|dir|folder|root|xml|model|module|import|entry|url|asset|wrapper|render", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9_ +-]{0,64}")  # no dot, slash or colon: nothing that leads anywhere
 
 
@@ -35,6 +38,8 @@ def known_world(name: str) -> str:
     Raises:
         UserError: It means none of them, or has arguments that only a user may give.
     """
+    if not isinstance(name, str):
+        raise UserError(f"The data name a world {name!r}, which is no name; say --env NAME, or none.")
     if is_gridworld(name):
         spelled_gridworld(name)
         return name
@@ -49,8 +54,8 @@ def known_world(name: str) -> str:
             "(in Python: env=…) for where policies are tried, or none."
         )
     try:
-        settings = json.loads(brace + arguments) if brace else {}
-    except (ValueError, RecursionError):
+        settings = parse_json(brace + arguments) if brace else {}
+    except ValueError:
         settings = None
     if not isinstance(settings, dict) or not all(_is_plain(key, value) for key, value in settings.items()):
         raise UserError(
@@ -73,8 +78,9 @@ def _is_registered(identity: str) -> bool:
 def _is_plain(key: str, value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_plain(key, one) for one in value)
-    if key == "max_episode_steps":  # -1 would be for ever
-        return isinstance(value, int) and 1 <= value <= LONGEST
+    bounds = [most for part, most in MOST.items() if part in key.lower()]
+    if bounds and value is not None:
+        return isinstance(value, int) and 1 <= value <= min(bounds)
     if isinstance(value, str):
         return _PATH.search(key) is None and _WORD.fullmatch(value) is not None
     return value is None or isinstance(value, bool | int | float)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.npz import DAMAGE
+from dr3.data.npz import stored_arrays
 from dr3.errors import UserError
 from dr3.files import written_whole
 
@@ -35,13 +35,14 @@ def write_probe(path: Path, rows: NDArray[np.int64], inputs: Arrays, expected: A
 
 def read_probe(path: Path) -> tuple[NDArray[np.int64], Arrays, Arrays]:
     """Row numbers, inputs and expected outputs."""
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {name: np.asarray(stored[name]) for name in stored.files}
-        rows = arrays.pop(ROW)
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing: it holds the rows to replay; copy it along with the policy.") from None
-    except DAMAGE:
-        raise UserError(f"{path} is damaged; export the policy again.") from None
+    if not path.exists():
+        raise UserError(f"{path} is missing: it holds the rows to replay; copy it along with the policy.")
+    arrays = stored_arrays(path, "export the policy again.")
+    rows = arrays.pop(ROW, None)
+    if rows is None or rows.ndim != 1 or rows.dtype.kind not in "iu" or not len(rows):
+        raise UserError(f"{path} holds no rows to replay; export the policy again.")
+    for name, array in arrays.items():
+        if array.shape[:1] != rows.shape or array.dtype.kind not in "biuf":
+            raise UserError(f"{path}: {name!r} holds no numbers for {len(rows)} rows; export the policy again.")
     expected = {name.removeprefix(EXPECTED): array for name, array in arrays.items() if name.startswith(EXPECTED)}
     return rows, {name: array for name, array in arrays.items() if not name.startswith(EXPECTED)}, expected

@@ -19,6 +19,7 @@ from dr3.files import read_json, sha256_of
 
 TOLERANCE = 1e-5  # of the largest value: what rounding in another order may make of a sum in single precision
 BLOCK = 1_024
+DTYPES = ("bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "float16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,14 @@ def verify(policy: str | Path, *, data: str | Path | None = None, run: str | Pat
     path = Path(policy)
     if not path.is_file():
         raise UserError(f"There is no file {path}; dr3 export RUN --out {path} writes one.")
-    record = read_json(
-        path.with_suffix(".json"), sha256=str, inputs=list, outputs=list, actions=dict, data=dict, probe=dict
-    )
+    record = read_contract(path)
     if record.get("to") != "onnx":
         raise UserError(f"{path} was exported to {record.get('to')}; what is verified is ONNX.")
     if sha256_of(path) != record["sha256"]:
         return _no(path, "its contract", f"{path} is not the file that its contract was written with.")
-    beside = path.with_name(str(record["probe"].get("file")))
+    beside = path.with_name(record["probe"]["file"])
     rows, inputs, expected = read_probe(beside)
-    if sha256_of(beside) != record["probe"].get("sha256"):
+    if sha256_of(beside) != record["probe"]["sha256"]:
         return _no(path, "its contract", f"{beside} is not the file that the contract of {path} was written with.")
     named = [one["name"] for one in record["inputs"]]
     compared = "what the run's own policy had said"
@@ -77,6 +76,37 @@ def verify(policy: str | Path, *, data: str | Path | None = None, run: str | Pat
         inputs = _looked_up(data, record["data"]["discount"], rows, inputs)
     outputs = replayed(path, {name: inputs[name] for name in named})
     return _compared(path, compared, record, inputs, outputs, expected)
+
+
+def read_contract(policy: Path) -> dict[str, Any]:
+    """The contract beside a policy file; it may come from a stranger, so all that is read of it has its type.
+
+    Args:
+        policy: The policy file.
+    """
+    file = policy.with_suffix(".json")
+    needed: dict[str, Any] = {"sha256": str, "inputs": list, "outputs": list, "actions": dict, "data": dict}
+    needed |= {"probe": dict, "member": int, "step": int, "acts": str, "discount": float | int}
+    record = read_json(file, **needed)
+    puts = [*record["inputs"], *record["outputs"]]
+    whole = (
+        all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in puts)
+        and all(one.get("dtype") in DTYPES and _is_shape(one.get("shape")) for one in puts)
+        and "observation" in {one["name"] for one in record["inputs"]}
+        and isinstance(record["actions"].get("kind"), str)
+        and isinstance(record["data"].get("discount"), float | int)
+        and isinstance(record["probe"].get("sha256"), str)
+        and isinstance(name := record["probe"].get("file"), str)
+        and name == Path(name).name  # beside it, and nowhere else
+    )
+    if not whole:
+        raise UserError(f"{file} is damaged, or no contract of dr3 export; export the policy again.")
+    return record
+
+
+def _is_shape(sides: Any) -> bool:
+    """["n", 84, 84]: n rows of so many numbers."""
+    return isinstance(sides, list) and sides[:1] == ["n"] and all(type(one) is int and one >= 1 for one in sides[1:])
 
 
 def _looked_up(source: str | Path, discount: float, rows: NDArray[np.int64], inputs: Arrays) -> Arrays:
@@ -109,11 +139,15 @@ def replayed(path: Path, inputs: Arrays) -> Arrays:
         raise UserError(f"onnxruntime cannot read {path} ({error}).") from None
     names = [output.name for output in session.get_outputs()]
     count = len(inputs["observation"])
-    blocks = [
-        session.run(names, {name: column[start : start + BLOCK] for name, column in inputs.items()})
-        for start in range(0, max(count, 1), BLOCK)
-    ]
-    return {name: np.concatenate([block[place] for block in blocks]) for place, name in enumerate(names)}
+    try:
+        blocks = [
+            session.run(names, {name: column[start : start + BLOCK] for name, column in inputs.items()})
+            for start in range(0, max(count, 1), BLOCK)
+        ]
+        return {name: np.concatenate([block[place] for block in blocks]) for place, name in enumerate(names)}
+    except Exception as error:  # as above; also a policy that gives no array of rows
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{path} does not take, or give, what its contract says ({reason}).") from None
 
 
 def _compared(

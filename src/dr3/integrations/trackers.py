@@ -15,6 +15,7 @@ from typing import Any
 
 from dr3.diagnostics.health import label_of
 from dr3.errors import UserError
+from dr3.files import refuse_link
 from dr3.runs import Runs
 
 
@@ -26,6 +27,7 @@ def to_tensorboard(runs: Runs, out: Path | None = None) -> list[Path]:
     except ImportError:
         raise UserError("TensorBoard's files need tensorboardX: pip install 'dr3[tensorboard]'.") from None
 
+    refuse_link(runs.path / "tensorboard")  # the run may be a stranger's
     root = _folder(runs.path / "tensorboard" if out is None else out)
     written = []
     for number in range(len(runs)):
@@ -55,6 +57,7 @@ def to_wandb(runs: Runs, out: Path | None = None, *, project: str = "dr3") -> li
     except ImportError:
         raise UserError("W&B's files need wandb: pip install 'dr3[wandb]'.") from None
 
+    refuse_link(runs.path / "wandb")  # the run may be a stranger's
     root = _folder(runs.path if out is None else out)
     written = []
     for number in range(len(runs)):

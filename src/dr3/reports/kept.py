@@ -15,12 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.npz import DAMAGE
+from dr3.data.npz import stored_arrays
 from dr3.data.transitions import Transitions
 from dr3.diagnostics import Measurements
 from dr3.diagnostics.measure import training_data
 from dr3.diagnostics.selection import fqe_of_runs
-from dr3.files import written_whole
+from dr3.errors import UserError
+from dr3.files import refuse_link, written_whole
 from dr3.runs import Runs
 from dr3.runs.folder import PACKAGES
 
@@ -45,18 +46,20 @@ class Kept:
     def read(self) -> Measurements | None:
         """None where nothing was measured, or something else."""
         try:
-            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-                if str(stored["key"]) != self.key:
-                    return None
-                columns = dict(zip(stored["names"].tolist(), stored["values"], strict=True))
-                return Measurements(np.array([self.step], np.int64), columns, int(stored["rows"]))
-        except (*DAMAGE, ValueError, KeyError):  # not there, or damaged: measure again
+            stored = stored_arrays(self.path, "it is measured again.")
+            if str(stored["key"]) != self.key:
+                return None
+            columns = dict(zip(stored["names"].tolist(), stored["values"], strict=True))
+            return Measurements(np.array([self.step], np.int64), columns, int(stored["rows"]))
+        except (UserError, KeyError, TypeError, ValueError):  # not there, or damaged: measure again
             return None
 
     def write(self, measured: Measurements) -> None:
         """Keep the numbers of this one step: (members, 1) for each name."""
         names, values = np.array(list(measured.columns)), np.stack(list(measured.columns.values()))
-        with suppress(OSError):  # the run may be somebody else's; then a report measures each time
+        # The run may be somebody else's: then a report measures each time.
+        with suppress(OSError, UserError):
+            refuse_link(self.path.parent)
             self.path.parent.mkdir(exist_ok=True)
             with written_whole(self.path) as unfinished, unfinished.open("wb") as file:
                 np.savez(file, key=self.key, names=names, values=values, rows=measured.rows)

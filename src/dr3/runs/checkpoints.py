@@ -9,15 +9,19 @@ tasks and threads, against 2 ms, and nothing here is sharded over hosts.)
 from __future__ import annotations
 
 import json
+import os
 import re
 import zipfile
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from dr3.data.gate import read_array
 from dr3.data.npz import DAMAGE
 from dr3.errors import UserError
 from dr3.files import clear_unfinished, open_regular, written_whole
@@ -52,9 +56,9 @@ class Checkpoints:
         That is possible of a file that is `intact`: what tells where its arrays begin and end has no checksum.
         """
         try:
-            # Opened here, because numpy leaves the file open when the archive cannot be read.
-            with open_regular(self.path(step)) as file, np.load(file, allow_pickle=False) as stored:
-                leaves = {name: np.asarray(stored[name]) for name in sorted(stored.files)}
+            with self._archive(step) as archive:
+                entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
+                leaves = {entry.filename.removesuffix(".npy"): _array(archive, entry) for entry in entries}
         except (*DAMAGE, UserError) as error:
             raise ValueError(f"{self.path(step)} cannot be read") from error
         expected = leaves_by_name(like)
@@ -66,8 +70,9 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Steps that have a file, in order, whole or not; files of other names are somebody else's."""
-        files = (file for file in self.folder.glob("*.npz") if re.fullmatch("[0-9]{9,12}", file.stem))
-        return sorted(int(file.stem) for file in files if file.is_file())
+        files = {file for file in self.folder.glob("*.npz") if re.fullmatch("[0-9]{9,12}", file.stem)}
+        steps = sorted(int(file.stem) for file in files)
+        return [step for step in steps if self.path(step) in files and self.path(step).is_file()]
 
     def rewind(self, step: int) -> None:
         """Remove those after `step`, and what a kill left half-written under another name."""
@@ -79,7 +84,7 @@ class Checkpoints:
     def intact(self, step: int) -> bool:
         """Whether the file is complete and every array in it matches its checksum."""
         try:
-            with open_regular(self.path(step)) as file, zipfile.ZipFile(file) as archive:
+            with self._archive(step) as archive:
                 _note_of(archive)
                 return archive.testzip() is None
         except (*DAMAGE, UserError):
@@ -88,13 +93,31 @@ class Checkpoints:
     def note(self, step: int) -> Any:
         """What `save` was given with it; None where it was nothing, or the file is not there or not whole."""
         try:
-            with open_regular(self.path(step)) as file, zipfile.ZipFile(file) as archive:
+            with self._archive(step) as archive:
                 return _note_of(archive)
         except (*DAMAGE, UserError):
             return None
 
     def path(self, step: int) -> Path:
         return self.folder / f"{step:09d}.npz"
+
+    @contextmanager
+    def _archive(self, step: int) -> Generator[zipfile.ZipFile]:
+        """What `save` has written is as large in the file as in the memory; anything else is not unpacked."""
+        with open_regular(self.path(step)) as file, zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise zipfile.BadZipFile("its arrays are compressed")
+            if sum(entry.file_size for entry in entries) > os.fstat(file.fileno()).st_size:
+                raise zipfile.BadZipFile("its arrays are larger than the file")
+            yield archive
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Any:
+    with archive.open(entry) as stream:
+        values = read_array(stream, entry.filename, stored=entry.compress_size, size=entry.file_size)
+        stream.read(1)  # only on looking for more is the checksum compared
+        return values
 
 
 def _note_of(archive: zipfile.ZipFile) -> Any:

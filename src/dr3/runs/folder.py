@@ -17,7 +17,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dr3.errors import UserError
-from dr3.files import clear_unfinished, for_json, open_regular, read_lines, write_text
+from dr3.files import clear_unfinished, for_json, open_regular, open_to_append, read_lines, refuse_link, write_text
 from dr3.runs.checkpoints import Checkpoints
 
 PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -52,8 +52,7 @@ class RunFolder:
             raise UserError(f"{self.path} cannot be a run folder: {error.strerror}.") from None
         # A folder may come from a stranger, and a link in it lead to a file of one's own.
         for file in (self.path / ".lock", *self._files(), self.checkpoints.folder, self.state.folder):
-            if file.is_symlink():
-                raise UserError(f"{file} is a link, which is not written through; put the file itself in its place.")
+            refuse_link(file)
         lock = FileLock(self.path / ".lock", timeout=patience)
         try:
             lock.acquire()
@@ -67,7 +66,7 @@ class RunFolder:
     def append(self, file: Path, rows: Iterable[dict[str, Any]]) -> None:
         """Add lines and see them to the disk. A number that is not finite becomes null: JSON knows no NaN."""
         content = "".join(json.dumps(for_json(row)) + "\n" for row in rows).encode()
-        with file.open("ab") as stream:
+        with open_to_append(file) as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())

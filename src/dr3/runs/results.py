@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dr3.errors import UserError
-from dr3.files import write_text
+from dr3.files import exists, open_regular, parse_json, write_text
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,11 @@ def read_results(*paths: str | Path) -> list[CheckpointResult]:
 
 
 def _rows(path: Path) -> Iterable[tuple[CheckpointResult, str]]:
-    if not path.is_file():
+    if not exists(path):
         raise UserError(f"{path}: there is no such results file.")
     try:
-        text = path.read_text(encoding="utf-8")
+        with open_regular(path) as file:
+            text = file.read().decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: it is not a text file, so not a results file.") from error
     for number, line in enumerate(text.split("\n"), start=1):
@@ -117,8 +118,8 @@ def _rows(path: Path) -> Iterable[tuple[CheckpointResult, str]]:
 
 def _parse(line: str, place: str) -> CheckpointResult:
     try:
-        fields = json.loads(line)
-    except json.JSONDecodeError as error:
+        fields = parse_json(line)
+    except ValueError as error:
         raise UserError(f"{place}: this is not a complete JSON object; remove the line.") from error
     if not isinstance(fields, dict):
         raise UserError(f"{place}: a row is a JSON object, not {type(fields).__name__}.")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.files import read_json
+from dr3.hyperparameters import MOST
 from dr3.methods import Method, Spec
 from dr3.methods.acting import action_values, decide, probabilities
 from dr3.runs.compiled_policy import CompiledPolicy
@@ -294,11 +295,16 @@ def _numbers(values: ArrayLike) -> NDArray[Any]:
 def _checked(rows: list[Any], file: Path, members: int) -> list[dict[str, Any]]:
     """Rows that are of this run; older versions wrote no checksum that would tell."""
     for number, row in enumerate(rows, start=1):
-        fits = isinstance(row, dict) and isinstance(row.get("step"), int) and isinstance(row.get("member"), int)
-        fits = fits and 0 <= row["member"] < members and isinstance(row.get("returns", []), list)
-        if not fits or not all(isinstance(row[name], int | float | None) for name in row if "/" in name):
+        fits = isinstance(row, dict) and _counts(row.get("step"), MOST) and _counts(row.get("member"), members - 1)
+        fits = fits and isinstance(row.get("returns", []), list)
+        numbers = [*row.get("returns", []), *(row[name] for name in row if "/" in name)] if fits else []
+        if not fits or not all(isinstance(value, int | float | None) for value in numbers):
             raise UserError(f"{file} is damaged: row {number} is none of a run with {members} members.")
     return rows
+
+
+def _counts(value: Any, most: int) -> bool:
+    return type(value) is int and 0 <= value <= most
 
 
 def _steps(rows: list[dict[str, Any]]) -> NDArray[np.int64]:

@@ -19,7 +19,8 @@ def selected(folder: str | Path, member: int | None = None) -> tuple[int, int] |
     number, step = record.get("member"), record.get("step")
     if "member" not in record and isinstance(each := record.get("members"), list):  # a step for every member
         number = member if member is not None or len(each) != 1 else 0
-        step = each[number].get("step") if number is not None and 0 <= number < len(each) else None
+        one = each[number] if number is not None and 0 <= number < len(each) else {}
+        step = one.get("step") if isinstance(one, dict) else -1  # to be refused
     if number is None or step is None or member not in (None, number):
         return None
     if not (type(number) is int and type(step) is int and min(number, step) >= 0):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dr3.data import files_of
 from dr3.errors import UserError
+from dr3.files import read_toml
 from dr3.methods import METHODS, Method
 from dr3.notation import settings_for, split
 from dr3.regularizers import REGULARIZERS, Regularizer
@@ -45,15 +45,7 @@ def read_grid(file: str | Path, run_command: Callable[[list[str]], Any]) -> list
         run_command: Carries out the words of a line of [prepare].
     """
     path = Path(file)
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"There is no file {path}.") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}.") from None
-    return _Grid(path, table, run_command).jobs()
+    return _Grid(path, read_toml(path), run_command).jobs()
 
 
 def missing_files(jobs: Iterable[Job]) -> list[str]:

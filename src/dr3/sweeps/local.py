@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from dr3.cores import available_cores
+from dr3.files import open_to_append
 from dr3.hyperparameters import seconds, whole_number
 from dr3.plugins import carried
 from dr3.sweeps.engine import Ended
@@ -56,8 +57,8 @@ class Local:
                 over.append(Ended(folder, json.loads(answer)["error"]))
                 continue
             death = worker.bury()
-            with (folder / LOG).open("a") as log:
-                log.write(f"--- attempt {attempt} of {self.retries + 1}: the worker {death}\n")
+            with open_to_append(folder / LOG) as log:
+                log.write(f"--- attempt {attempt} of {self.retries + 1}: the worker {death}\n".encode())
             if attempt > self.retries:
                 over.append(Ended(folder, f"its worker {death}, at attempt {attempt} of {self.retries + 1}"))
             else:
@@ -95,7 +96,7 @@ class _Worker:
 
     def __init__(self, cores: int, log: Path) -> None:
         # In a session of its own, so that Ctrl-C reaches the sweep alone, which then lets its workers save.
-        with log.open("ab") as errors:  # until its first task, when it opens the log itself
+        with open_to_append(log) as errors:  # until its first task, when it opens the log itself
             self.process = subprocess.Popen(
                 # -P: not with the current folder first on its path, where some data's numpy.py would be run.
                 [sys.executable, "-P", "-m", "dr3.sweeps.worker", str(cores)],

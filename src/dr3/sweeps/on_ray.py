@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 from collections.abc import Generator
 from contextlib import chdir, contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,11 @@ class OnRay:
         retries: int = 3,
         save_every: float | None = None,
     ) -> None:
-        if cpus < 1 or gpus < 0:
+        if not isinstance(address, str | None):
+            raise UserError(f"address must be a text, as ray.init takes it, or None, not {address!r}.")
+        if not isinstance(gpus, Real) or isinstance(gpus, bool):
+            raise UserError(f"gpus must be a number, not {gpus!r}.")
+        if (cpus := whole_number("cpus", cpus)) < 1 or not 0 <= gpus < math.inf:
             raise UserError(f"A task needs at least 1 cpu and no fewer than 0 gpus, not {cpus} and {gpus:g}.")
         self.address, self.cpus, self.gpus = address, cpus, gpus
         seconds("save_every", save_every)
@@ -109,6 +115,9 @@ def _connected(address: str | None) -> Any:
     except (ConnectionError, ValueError) as error:  # nobody answers there, or it is no address
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"There is no Ray cluster at {address} ({reason}); start one with: ray start --head.") from None
+    except Exception as error:  # a machine that is too busy, a port that is taken: Ray has no class of its own for it
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise UserError(f"Ray did not start here ({reason}); try again, or use --engine local.") from None
     return ray
 
 

@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from dr3.errors import UserError
-from dr3.files import check_folder
+from dr3.files import check_folder, open_to_append, refuse_link
 from dr3.runs import Runs
 from dr3.runs.interruption import watched
 from dr3.sweeps.board import Standing, State, board
@@ -120,8 +120,9 @@ class _Sweep:
 
     def _start(self, name: str) -> None:
         folder = self.out / name
+        refuse_link(folder)  # the folder of the sweep may come from a stranger
         write_record(folder, self.jobs[name])
-        (folder / LOG).touch()
+        open_to_append(folder / LOG).close()
         self.log_sizes[name] = (folder / LOG).stat().st_size
         self.engine.start(folder)
         self.states[name] = "running"

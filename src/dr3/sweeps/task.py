@@ -125,7 +125,7 @@ class Preparation:
     """
 
     makes: str
-    function: Callable[..., Any]
+    function: Callable[..., Any] | str  # or where it lives, `package.module:function`: imported when it is called
     arguments: dict[str, Any]
     needs: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
@@ -138,6 +138,8 @@ class Preparation:
     @property
     def function_name(self) -> str:
         """`package.module:function`: what a worker finds the function by."""
+        if isinstance(self.function, str):
+            return self.function
         function: Any = self.function  # a class, or anything else that has a name in a module, does too
         return f"{function.__module__}:{function.__qualname__}"
 
@@ -148,7 +150,7 @@ class Preparation:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Preparation:
         fields: dict[str, Any] = {**record, "needs": tuple(record["needs"]), "also": tuple(record["also"])}
-        return cls(**fields | {"function": pkgutil.resolve_name(record["function"])})
+        return cls(**fields)
 
     def finished(self, folder: Path) -> bool:
         return Path(self.makes).exists()
@@ -157,7 +159,9 @@ class Preparation:
         """Make it, unless a twin has: a worker that was given up may still have been at it."""
         with RunFolder(folder).locked():
             if not self.finished(folder):
-                self.function(**self.arguments)
+                named = isinstance(self.function, str)
+                function: Any = pkgutil.resolve_name(self.function_name) if named else self.function
+                function(**self.arguments)
         if not self.finished(folder):
             raise UserError(f"{self.function_name} ended without writing {self.makes}.")
 
@@ -180,9 +184,13 @@ def write_record(folder: Path, job: Job) -> None:
 
 
 def read_record(folder: Path) -> Job:
-    """What is to be done in `folder`."""
+    """What is to be done in `folder`. Nothing is imported that it names: it may come from a stranger."""
     record = read_json(folder / RECORD, kind=str)
-    return {"Task": Task, "Preparation": Preparation}[record.pop("kind")].from_json(record)
+    kinds: dict[str, type[Task] | type[Preparation]] = {"Task": Task, "Preparation": Preparation}
+    try:
+        return kinds[record.pop("kind")].from_json(record)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{folder / RECORD} is of no task that this dr3 knows ({error!r}).") from None
 
 
 def _digest(record: dict[str, Any]) -> str:

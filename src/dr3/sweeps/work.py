@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dr3.errors import UserError
+from dr3.files import open_to_append
 from dr3.runs.folder import RunFolder
 from dr3.sweeps.task import RECORD, read_record
 from dr3.sweeps.timing import timed
@@ -61,7 +62,7 @@ def _printing_to(log: Path) -> Generator[None]:
     sys.stdout.flush()
     sys.stderr.flush()
     kept = [os.dup(1), os.dup(2)]
-    with log.open("ab") as file:
+    with open_to_append(log) as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     try:

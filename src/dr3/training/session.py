@@ -227,11 +227,13 @@ class Training:
         return 0, jax.tree.map(jnp.array, fresh), notes
 
     def _restored(self, step: int, like: list[Progress]) -> list[Progress] | None:
-        """The state of `step`, None where it is not of this run's shapes."""
+        """The state of `step`, None where it is not of this run's shapes, or of another step than its name says."""
         try:
-            return jax.tree.map(jnp.array, self.folder.state.restore(step, like))
+            restored = jax.tree.map(jnp.array, self.folder.state.restore(step, like))
         except ValueError:
             return None
+        reached = [int(now.step) == step or (int(now.step) < step and not bool(now.finite)) for now in restored]
+        return restored if all(reached) else None
 
     def _damaged(self, step: int, progress: list[Progress]) -> str | None:
         """What is not whole of that which was written before the state of `step`: only its last lines can be torn."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dr3.data.assemble import NEVER_ENDS, plain_name
 from dr3.data.checks import MOST_ACTIONS, refuse
-from dr3.data.gate import LARGE, announce, gated
+from dr3.data.gate import LARGE, announce, cache_beside, gated
 from dr3.data.mapped import let_go
 from dr3.data.row_cache import Rows, cached_rows, fits_in_memory
 from dr3.data.tables.encode import Encoder
@@ -323,7 +323,7 @@ def _names(columns: str | tuple[str, ...]) -> str:
 
 def _beside(source: Source) -> Path:
     first = source.files[0]
-    return (Path(source.name) if Path(source.name).is_dir() else first.parent) / ".dr3-cache"
+    return cache_beside(Path(source.name) if Path(source.name).is_dir() else first.parent)
 
 
 def _stamp(file: Path) -> list[Any]:

@@ -6,16 +6,20 @@ import dataclasses
 import fnmatch
 import json
 import os
-import tomllib
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from dr3.data.checks import refuse
-from dr3.errors import UserError, did_you_mean
+import numpy as np
 
+from dr3.data.checks import MOST_ACTIONS, refuse
+from dr3.errors import UserError, did_you_mean
+from dr3.files import read_toml
+
+MOST = 2**24  # numbers in a column of lists
+LARGEST = float(np.finfo(np.float32).max)
 UNKNOWN = "?"  # what `dr3 data schema` writes where it found no column
 
 Missing = float | Literal["drop", "flag"]
@@ -71,7 +75,7 @@ class Schema:
         if isinstance(given, Schema):
             return given
         if not isinstance(given, Mapping):
-            where, given = str(given), _toml(Path(given))
+            where, given = str(given), read_toml(Path(given))
         known = [one.name for one in dataclasses.fields(cls)]
         for name in given:
             if name not in known:
@@ -161,15 +165,6 @@ class Schema:
         return "\n".join([*lines, *tables]) + "\n"
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        refuse(str(path), f"this schema cannot be read: {error.strerror}.")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        refuse(str(path), f"this schema is not TOML: {str(error).splitlines()[0]}.")
-
-
 def _literal(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_literal, value))}]"
@@ -236,6 +231,8 @@ def _check(schema: Schema) -> None:
             wrong(name, "a number")
         if name in ("categories", "missing", "sizes") and not isinstance(value, Mapping):
             wrong(name, f"a table of columns: [{name}]")
+        if name == "world" and not isinstance(value, str):
+            wrong(name, "the name of a world")
     if not schema.observation:
         wrong("observation", "a list of at least one column")
     if schema.ends not in (None, "terminal", "timeout"):
@@ -244,8 +241,11 @@ def _check(schema: Schema) -> None:
         wrong("duplicates", "'refuse', 'first' or 'last'")
     if schema.step is not None and schema.step <= 0:
         wrong("step", "above 0")
-    if schema.num_actions is not None and (not isinstance(schema.num_actions, int) or schema.num_actions < 1):
-        wrong("num_actions", "a whole number above 0")
+    if schema.num_actions is not None and not _is_whole(schema.num_actions, MOST_ACTIONS):
+        wrong("num_actions", f"a whole number from 1 to {MOST_ACTIONS}")
+    for name, size in schema.sizes.items():
+        if not _is_whole(size, MOST):
+            raise UserError(f"the schema: the size of {name!r} must be a whole number above 0, not {size!r}.")
     for name, values in schema.categories.items():
         if not isinstance(values, tuple | list) or not values or len(set(map(str, values))) < len(values):
             raise UserError(
@@ -263,4 +263,8 @@ def _are_names(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST  # false for NaN
+
+
+def _is_whole(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
