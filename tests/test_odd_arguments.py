@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 import dr3
+from dr3 import ope
 from dr3.cli import invoke
 from dr3.data import assemble, monte_carlo_returns, write
+from dr3.diagnostics import rank, select
 from dr3.errors import UserError
+from dr3.export import export_policy
 from dr3.notation import count
 from dr3.runs import Runs
 from dr3.sweeps import Local, OnRay
@@ -153,6 +156,48 @@ def test_engines_refuse_them_too():
             OnRay(**settings)
     with pytest.raises(UserError):
         Local(workers="x")  # ty: ignore
+
+
+# No type checker could say that these are called wrongly.
+evaluate: Any = ope.evaluate
+fqe: Any = ope.FQE
+choose: Any = select
+export: Any = export_policy
+load: Any = dr3.load
+
+
+def stays(seen):
+    return np.zeros(len(seen), np.int32)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data, runs: evaluate({"a": stays}, data, discount=math.nan),
+        lambda data, runs: evaluate({"a": stays}, data, discount="x"),
+        lambda data, runs: evaluate({"a": stays}, data, discount=2),
+        lambda data, runs: evaluate({"a": stays}, data, discount=0.9, fqe=3),
+        lambda data, runs: evaluate({"a": 3}, data, discount=0.9),
+        lambda data, runs: evaluate({"a": lambda seen: "x"}, data, discount=0.9),
+        lambda data, runs: evaluate({"a": lambda seen: None}, data, discount=0.9),
+        lambda data, runs: evaluate({"a": lambda seen: np.zeros(3, np.int32)}, data, discount=0.9),
+        lambda data, runs: fqe(hidden=(0,)),
+        lambda data, runs: fqe(hidden=(2**31 - 1,)),
+        lambda data, runs: fqe(learning_rate=math.nan),
+        lambda data, runs: fqe(seed=-1),
+        lambda data, runs: choose(runs, 3),
+        lambda data, runs: rank([], "fqe"),
+        lambda data, runs: runs.health(3),
+        lambda data, runs: export(runs, 3, to="npz"),
+        lambda data, runs: export("run", "a.npz", to="npz"),
+        lambda data, runs: load("grid16smoothobs", discount="x"),
+        lambda data, runs: dr3.train(data, dr3.DQN(hidden=(4,)), steps=1, env=None, out="a\0b", progress=False),
+        lambda data, runs: write(Path("a\0b.npz"), data),
+    ],
+)
+def test_other_rooms_refuse_them(logged, small_run, call):
+    with pytest.raises(UserError):
+        call(logged, Runs(small_run))
 
 
 @pytest.mark.parametrize("source", [3, None, b"a.npz", ["a.npz"]])

@@ -29,6 +29,7 @@ def exists(path: Path) -> bool:
 
 def check_folder(path: Path) -> None:
     """Refuse a place where no folder is nor can be made: before the work, not after it."""
+    check_name(path)
     place = path.absolute()
     nearest = next(one for one in (place, *place.parents) if one.exists())
     if not nearest.is_dir():
@@ -44,12 +45,19 @@ def check_file(path: Path) -> None:
     check_folder(path.parent)
 
 
+def check_name(path: Path) -> None:
+    """Refuse what no system takes for a name."""
+    if "\0" in str(path):
+        raise UserError(f"{str(path)!r} holds a zero byte, which no name of a file can.")
+
+
 @contextmanager
 def written_whole(path: Path) -> Generator[Path]:
     """A name beside `path` to write to; when all went well and is on the disk it becomes `path`, when not it vanishes.
 
     The process is in the name because two may write one file. What a kill leaves is for `clear_unfinished`.
     """
+    check_name(path)
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder it should be written to does not exist.")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")

@@ -13,7 +13,7 @@ import shutil
 import signal
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,15 @@ import pytest
 import dr3
 from dr3.data import READERS, Transitions, assemble, write_dqn_replay
 from dr3.data.convert import write
+from dr3.data.tables import Schema, guess_schema
 from dr3.errors import UserError
+from dr3.export import export_policy
+from dr3.export.probe import read_probe
+from dr3.export.replay import read_contract
+from dr3.files import write_json
+from dr3.runs import Runs
+from dr3.runs.results import read_results
+from dr3.sweeps import read_grid
 
 CASES = int(os.environ.get("DR3_FUZZ", "25"))  # of each format
 FIRST = int(os.environ.get("DR3_FUZZ_FIRST", "0"))
@@ -150,6 +158,8 @@ def test_every_ending_that_can_be_read_is_tried():
 
 def mutated(content: bytes, random: np.random.Generator) -> bytes:
     """One damage: bits, bytes, or whole stretches of them; in a text also another number."""
+    if not content:
+        return random.bytes(1)
     changed, size = bytearray(content), len(content)
     place = int(random.integers(max(1, size)))
     length = int(min(size - place, 2 ** random.integers(1, 10)))
@@ -201,40 +211,133 @@ def hung(number: int, frame: object) -> None:
     raise Hung(f"it took more than {SECONDS} seconds")
 
 
+@contextlib.contextmanager
+def quickly_and_in_little(what: str, size: int) -> Generator[None]:
+    """Within it, nothing but a UserError, no more than `SECONDS`, and not much more memory than twice `size`."""
+    faulthandler.dump_traceback_later(30 * SECONDS, exit=True)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of its own time: other processes may have the cores
+    forget_most()
+    before = memory_of_process("VmRSS")
+    said: UserError | None = None
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except UserError as error:
+        said = error
+    except BaseException as error:
+        raise AssertionError(f"{what}: {error!r}") from error
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        faulthandler.cancel_dump_traceback_later()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 2 * size + ROOM, f"{what}: {peak:,} bytes for a file of {size:,}"
+    taken = memory_of_process("VmHWM") - before
+    assert taken < 2 * size + ROOM_OF_PROCESS, f"{what}: {taken:,} bytes for a file of {size:,}"
+    if said is not None:
+        assert "\n" not in str(said), f"{what}: {said}"
+        raise said
+
+
+def refusals(form: str, number: int, whole: Path, copy: Path, look: Callable[[Path], object]) -> int:
+    """How many of the damaged copies are refused; the others can be looked at."""
+    refused = 0
+    signal.signal(signal.SIGPROF, hung)
+    for case in range(FIRST, FIRST + CASES):
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(whole.parent, copy)
+        size = damage(copy / whole.name, np.random.default_rng((number, case)))
+        try:
+            with quickly_and_in_little(f"{form}, case {case}", size):
+                look(copy / whole.name)
+        except UserError:
+            refused += 1
+    return refused
+
+
 @pytest.mark.parametrize("form", MAKERS)
 def test_a_damaged_file_is_a_table_or_a_sentence(form, tmp_path):
     if form not in ("npz", "npz of pictures", "DQN replay", "COG"):
         pytest.importorskip("h5py")
         pytest.importorskip("pyarrow")
     whole = MAKERS[form](Path((tmp_path / "whole").mkdir() or tmp_path / "whole"))
-    copy = tmp_path / "copy" / whole.name
-    refused, sentence = 0, ""
-    signal.signal(signal.SIGPROF, hung)
-    for case in range(FIRST, FIRST + CASES):
-        shutil.rmtree(copy.parent, ignore_errors=True)
-        shutil.copytree(whole.parent, copy.parent)
-        size = damage(copy, np.random.default_rng((list(MAKERS).index(form), case)))
-        faulthandler.dump_traceback_later(30 * SECONDS, exit=True)
-        signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of its own time: other processes may have the cores
-        forget_most()
-        before = memory_of_process("VmRSS")
-        tracemalloc.start()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                loaded = dr3.load(copy, allow_pickle=True, schema=SCHEMA if form.startswith("rows") else None)
-                assert len(loaded.fingerprint()) == 64
-        except UserError as error:
-            refused, sentence = refused + 1, str(error)
-        except BaseException as error:
-            raise AssertionError(f"{form}, case {case}: {error!r}") from error
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            faulthandler.cancel_dump_traceback_later()
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-        assert "\n" not in sentence, f"{form}, case {case}: {sentence}"
-        assert peak < 2 * size + ROOM, f"{form}, case {case}: {peak:,} bytes for a file of {size:,}"
-        taken = memory_of_process("VmHWM") - before
-        assert taken < 2 * size + ROOM_OF_PROCESS, f"{form}, case {case}: {taken:,} bytes for a file of {size:,}"
-    assert refused, f"not one of {CASES} cases was noticed"
+
+    def look(copy: Path) -> None:
+        loaded = dr3.load(copy, allow_pickle=True, schema=SCHEMA if form.startswith("rows") else None)
+        assert len(loaded.fingerprint()) == 64
+
+    assert refusals(form, list(MAKERS).index(form), whole, tmp_path / "copy", look), "not one case was noticed"
+
+
+@pytest.mark.parametrize("form", ["rows in csv", "rows in parquet", "rows in arrow"])
+def test_a_schema_is_guessed_of_a_damaged_table_or_it_is_said(form, tmp_path):
+    pytest.importorskip("pyarrow")
+    whole = MAKERS[form](Path((tmp_path / "whole").mkdir() or tmp_path / "whole"))
+    refusals(form, 100 + list(MAKERS).index(form), whole, tmp_path / "copy", guess_schema)
+
+
+def look_at_run(folder: Path) -> None:
+    runs = Runs(folder)
+    assert runs.labels is not None
+    assert "dqn" in repr(runs)
+    assert runs.metrics is not None
+    assert len(runs.returns) == len(runs)
+    assert runs.place() is not None
+    assert len(runs.critics()) == len(runs)
+
+
+def look_at_export(policy: Path) -> None:
+    record = read_contract(policy)
+    read_probe(policy.with_name(record["probe"]["file"]))
+
+
+def look_at_grid(file: Path) -> None:
+    for task in read_grid(file, print):
+        assert task.name
+
+
+GRID = """
+steps = 200
+data = ["a.npz", "a.npz:fraction=0.5"]
+seeds = [1, 2]
+regularizers = ["dr3:0.1"]
+[methods.dqn]
+hidden = [8]
+learning_rate = 1e-3
+"""
+RESULT = '{"algorithm": "CQL", "task": "t", "seed": 0, "step": 1, "returns": [1, 2.5]}\n'
+MEANING = Schema.of(SCHEMA | {"missing": {"a": 0.5}, "sizes": {"b": 3}, "num_actions": 4})
+TEXTS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "schema.toml": (MEANING.to_toml(), Schema.of),
+    "grid.toml": (GRID, look_at_grid),
+    "results.jsonl": (2 * RESULT, read_results),
+}
+
+
+def test_a_damaged_run_is_a_run_or_a_sentence(copied_run, tmp_path):
+    write_json(copied_run / "selection.json", {"member": 1, "step": 20})
+    (tmp_path / "whole").mkdir()
+    whole = copied_run.rename(tmp_path / "whole" / "run")
+    assert refusals("run", 200, whole, tmp_path / "copy", look_at_run)
+
+
+def test_a_damaged_export_is_one_or_a_sentence(small_run, tmp_path):
+    export_policy(Runs(small_run), tmp_path / "whole" / "policy.npz", to="npz")
+
+    def damaged_beside(policy: Path) -> None:
+        look_at_export(policy.parent / "policy.npz")
+
+    (tmp_path / "whole").rename(tmp_path / "exported")
+    (tmp_path / "whole").mkdir()
+    whole = (tmp_path / "exported").rename(tmp_path / "whole" / "exported")
+    assert refusals("export", 201, whole, tmp_path / "copy", lambda folder: damaged_beside(folder / "policy.npz"))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_damaged_text_is_one_or_a_sentence(name, tmp_path):
+    (tmp_path / "whole").mkdir()
+    whole = tmp_path / "whole" / name
+    whole.write_text(TEXTS[name][0])
+    assert refusals(name, 202 + list(TEXTS).index(name), whole, tmp_path / "copy", TEXTS[name][1])

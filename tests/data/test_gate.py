@@ -137,3 +137,14 @@ def test_a_chunk_is_no_smaller_than_it_claims(tmp_path):
             file.create_dataset(name, shape, "f4", maxshape=(None, *shape[1:]), chunks=chunks)
     with pytest.raises(UserError, match=r"unpacks to 1\.2 GB"):
         read(tmp_path / "a.hdf5", limit=2)
+
+
+def test_a_group_of_rows_is_as_large_as_it_claims(tmp_path, monkeypatch):
+    """One text of 40 MB in a column that the schema reads as a category: a few thousand bytes of Parquet."""
+    parquet, pyarrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    monkeypatch.setattr("dr3.data.gate.LARGE", 2**20)
+    columns = {"a": [0.5], "offer": ["x" * 40 * 2**20], "profit": [1.0]}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet", compression="zstd")
+    meaning = {"observation": ["a"], "action": "offer", "reward": "profit", "categories": {"offer": ["none", "mail"]}}
+    with pytest.raises(UserError, match=r"unpacks to 0\.0 GB"):
+        read(tmp_path / "a.parquet", schema=meaning)

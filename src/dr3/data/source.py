@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping
 from importlib import resources
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,8 @@ def load(
     Raises:
         UserError: There is no such data, or something is wrong with them: the sentence says which row or field.
     """
+    if not isinstance(discount, Real) or isinstance(discount, bool):
+        raise UserError(f"discount must be a number between 0 and 1, not {discount!r}.")
     with forcing(force):
         if is_table_object(source):
             return read_table(source, schema=schema, discount=discount)

@@ -195,6 +195,8 @@ def _fitting(runs: Runs, held_out: Transitions) -> Transitions:
 
 def training_data(runs: Runs, data: Transitions | None = None) -> Transitions:
     """What the run was trained on: as given, or loaded again from its source; either way checked by its fingerprint."""
+    if not isinstance(data, Transitions | None):
+        raise UserError(f"data must be a table, as dr3.load makes one, not a {type(data).__name__}.")
     kept = runs.config.data.kept
     if data is not None and kept is not None and data.fingerprint() == kept:
         return data

@@ -109,6 +109,8 @@ def rank(
     if rule not in RANKINGS:
         raise UserError(f"There is no ranking {rule!r}; there are {', '.join(RANKINGS)}.")
     candidates = candidates_of(opened)
+    if not opened:
+        raise UserError("There is no run to choose from.")
     if not candidates:
         raise UserError(f"{opened[0].path} has no checkpoint after the initial one to choose.")
     if len({(member.method.discount, type(member.method)) for runs in opened for member in runs.members}) > 1:

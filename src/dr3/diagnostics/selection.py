@@ -173,11 +173,13 @@ def choose(rule: str, scores: Floats) -> int | None:
 
 def protocol_of(rule: str) -> str:
     """The rule in words, or one sentence that lists the rules there are."""
-    name, _, number = rule.partition(":")
+    name, _, number = rule.partition(":") if isinstance(rule, str) else ("", "", "")
     if name == "step" and re.fullmatch("[0-9]{1,12}", number):
         return PROTOCOLS["step:N"].replace("N", f"{int(number):,}")
     if rule not in PROTOCOLS or rule == "step:N":
-        raise UserError(f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}{did_you_mean(rule, PROTOCOLS)}")
+        raise UserError(
+            f"There is no rule {rule!r}; there are {', '.join(PROTOCOLS)}{did_you_mean(str(rule), PROTOCOLS)}"
+        )
     return PROTOCOLS[rule]
 
 

@@ -66,6 +66,8 @@ def export_policy(
     Raises:
         UserError: There is no such policy, or it cannot be written so: the sentence says why.
     """
+    if not isinstance(runs, Runs) or not isinstance(out, str | Path):
+        raise UserError(f"A run (dr3.open) is exported to a path, not a {type(runs).__name__} to {out!r}.")
     out = Path(out)
     if to not in get_args(Format):
         raise UserError(f"A policy is exported to {', '.join(get_args(Format))}, not to {to!r}.")

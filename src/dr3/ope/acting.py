@@ -67,15 +67,19 @@ class Acting:
 def _asked(
     name: str, policy: PolicyFunction, column: Observations, masks: NDArray[np.bool_] | None, data: Transitions
 ) -> NDArray[Any]:
+    if not callable(policy):
+        raise UserError(f"The policy {name} must be a function of observations, not {policy!r}.")
     if masks is not None and _takes_masks(policy):
         pairs = zip(chunks(column), chunks(masks), strict=True)
-        said = np.concatenate([np.asarray(policy(part, allowed)) for part, allowed in pairs])
+        answers = [np.asarray(policy(part, allowed)) for part, allowed in pairs]
     else:
-        said = np.concatenate([np.asarray(policy(part)) for part in chunks(column)])
+        answers = [np.asarray(policy(part)) for part in chunks(column)]
+    alike = len({one.shape[1:] for one in answers}) == 1 and answers[0].ndim and answers[0].dtype.kind in "biuf"
+    said: NDArray[Any] = np.concatenate(answers) if alike else np.empty(0)  # which is refused
     space = data.action_space
     if isinstance(space, DiscreteActions):
         if said.ndim == 1:
-            good = said.dtype.kind in "iu" and said.min() >= 0 and said.max() < space.count
+            good = len(said) == len(column) and said.dtype.kind in "iu" and said.min() >= 0 and said.max() < space.count
         else:
             good = said.shape == (len(column), space.count) and bool((said >= 0).all())
             good = good and np.allclose(said.sum(axis=1), 1, atol=1e-3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from dr3.data.transitions import DiscreteActions, Transitions
 from dr3.errors import UserError
 from dr3.files import for_json
+from dr3.hyperparameters import within
 from dr3.ope.acting import Acting, PolicyFunction
 from dr3.ope.behavior import Behavior, behavior_of
 from dr3.ope.fqe import FQE, Fit
@@ -117,6 +119,11 @@ def evaluate(
     """
     if not policies:
         raise UserError("There is no policy to evaluate.")
+    if not isinstance(discount, Real) or isinstance(discount, bool):
+        raise UserError(f"discount must be a number, not {discount!r}.")
+    within("discount", float(discount), 0, 1)
+    if not isinstance(fqe, FQE | None):
+        raise UserError(f"fqe is one such as dr3.ope.FQE(), or None, not {fqe!r}.")
     behavior = behavior_of(data)
     acting = Acting.of(policies, data).with_logged(data, behavior.following)
     fit = (fqe or FQE())(acting, data, discount)

@@ -38,6 +38,7 @@ from dr3.ope.network import Judges, Log, Rows, Scaling, State, advance, begin, l
 
 Floats = NDArray[np.float64]
 
+MOST_WIDE = 16_384  # a layer between two of them takes a gigabyte
 MOST_STARTS = 1000  # first states over which values are averaged
 
 
@@ -82,7 +83,10 @@ class FQE:
             within(name, getattr(self, name), 2)
         for name in ("batch_size", "updates_per_copy", "least_horizons", "most_horizons"):
             within(name, getattr(self, name), 1)
-        within("tolerance", self.tolerance, 0)
+        for name in ("tolerance", "learning_rate", "seed"):
+            within(name, getattr(self, name), 0)
+        for width in self.hidden:
+            within("every width in hidden", width, 1, MOST_WIDE)
 
     def __call__(self, acting: Acting, data: Transitions, discount: float) -> Fit:
         """Evaluate every policy of `acting` on `data`."""

@@ -17,7 +17,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from dr3.errors import UserError
-from dr3.files import clear_unfinished, for_json, open_regular, open_to_append, read_lines, refuse_link, write_text
+from dr3.files import (
+    check_name,
+    clear_unfinished,
+    for_json,
+    open_regular,
+    open_to_append,
+    read_lines,
+    refuse_link,
+    write_text,
+)
 from dr3.runs.checkpoints import Checkpoints
 
 PACKAGES = ("dr3", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -46,6 +55,7 @@ class RunFolder:
     @contextmanager
     def locked(self, patience: float = 0.0) -> Generator[None]:
         """Hold the folder against a second writer, which gets `patience` seconds to end; a killed one holds nothing."""
+        check_name(self.path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

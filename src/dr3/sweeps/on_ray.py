@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import chdir, contextmanager
@@ -115,6 +116,9 @@ def _connected(address: str | None) -> Any:
     except (ConnectionError, ValueError) as error:  # nobody answers there, or it is no address
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"There is no Ray cluster at {address} ({reason}); start one with: ray start --head.") from None
+    except SystemExit:  # Ray's own answer to SIGTERM, as long as it starts
+        print("Stopped while Ray was starting: nothing had begun.", file=sys.stderr, flush=True)
+        raise SystemExit(128 + signal.SIGTERM) from None
     except Exception as error:  # a machine that is too busy, a port that is taken: Ray has no class of its own for it
         reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise UserError(f"Ray did not start here ({reason}); try again, or use --engine local.") from None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dr3.data.gate import gated
 from dr3.data.tables.schema import UNKNOWN
 from dr3.data.tables.source import Source, arrow, open_source
 
@@ -32,6 +33,7 @@ MASKS = ("mask_", "action_mask_", "allow_", "allowed_", "can_", "eligible_", "va
 MASK_LISTS = ("mask", "action_mask", "allowed", "allowed_actions", "eligible_actions", "valid_actions")
 
 
+@gated
 def guess_schema(given: Any) -> str:
     """The text of a schema for a table, with comments on what was guessed and what must be said.
 

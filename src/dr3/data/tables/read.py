@@ -67,7 +67,8 @@ def read_table(
     count = source.rows()
     size = count * plan.dtype.itemsize
     if source.files:  # into a cache whatever the disk holds; but a small file is not believed to be a large table
-        announce(source.name, min(size, 2 * LARGE), sum(file.stat().st_size for file in source.files))
+        stored = sum(file.stat().st_size for file in source.files)
+        announce(source.name, max(min(size, 2 * LARGE), source.largest_piece()), stored)
     if cache is None and (not source.files or fits_in_memory(size)):
         rows = plan.read(np.zeros)
     else:
