@@ -158,6 +158,16 @@ def test_engines_refuse_them_too():
         Local(workers="x")  # ty: ignore
 
 
+def test_brackets_in_a_name_are_shown_and_are_no_markup(tmp_path, capsys):
+    file = tmp_path / "results.jsonl"
+    rows = [{"algorithm": "[/a]", "task": "[red]:t:", "seed": n, "step": 1, "returns": [n]} for n in range(2)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert invoke(["stats", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "[/a]" in said
+    assert "[red]:t:" in said
+
+
 # No type checker could say that these are called wrongly.
 evaluate: Any = ope.evaluate
 fqe: Any = ope.FQE

@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def plain_console(*, stderr: bool = False) -> Console:
+    """A terminal for words that may come from a file: what stands there in brackets is shown, and is no markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, emoji=False)
 
 
 class Reporter(Protocol):
@@ -60,16 +70,15 @@ class Lines(Silent):
 
 class Bar(Silent):
     def __init__(self, title: str, start: int, steps: int, unit: str) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn(f"{{task.fields[speed]:,.0f}} {unit}/s{{task.fields[note]}}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=plain_console(stderr=True),
         )
         self.task = self.bar.add_task(title, total=steps, completed=start, speed=0.0, note="")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dr3.cli.parsing import print_json
 from dr3.cli.train import Run, parse_with_method, train_with
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.reports.compare import Side
@@ -63,10 +64,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _print(runs: Any, sides: list[Side], picture: Path) -> None:
-    from rich.console import Console
 
     title = f"{runs.members[0].method.name} on {runs.config.data.name}, step {runs.status['step']:,}"
-    console = Console()
+    console = plain_console()
     if sides[0].final is not None:
         rows = [_returns(side) for side in sides]
         console.print(_table(f"{title}, returns", ("regularizer", "final", "gain", "average", "gain"), rows))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dr3.cli.parsing import Count, parse, print_json, value_of
 from dr3.cli.sweep import EngineChoice
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.cures import CureOutcome, CurePlan
@@ -160,12 +161,11 @@ def _not_cut(plan: CurePlan, out: Path, *, asked: bool) -> CurePlan:
 
 def _print(outcome: CureOutcome, out: Path) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.cures.page import base_of, cells, verdict_words
 
-    console = Console()
+    console = plain_console()
     base = base_of(outcome.rows)
     told = [cells(row, base) for row in outcome.rows]
     columns = list(dict.fromkeys(name for one in told for name in one))

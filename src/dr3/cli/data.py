@@ -12,6 +12,7 @@ import tyro
 from dr3.cli import collect
 from dr3.cli.parsing import dispatch, parse, print_json
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 USAGE = f"""\
 usage: dr3 data describe SOURCE [--json]
@@ -94,9 +95,7 @@ def _describe(arguments: list[str]) -> int:
     if options.json:
         print_json(dataclasses.asdict(description))
     else:
-        from rich.console import Console
-
-        Console().print(table(description))
+        plain_console().print(table(description))
     return 0
 
 

@@ -10,6 +10,7 @@ import tyro
 
 from dr3.cli.parsing import Count, parse, print_json
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.ope import Evaluation, PolicyValue
@@ -136,7 +137,6 @@ def _of_file(options: Evaluate) -> tuple[Evaluation, dict[str, str], str]:
 
 
 def _print(found: Evaluation, without: dict[str, str], source: str) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.ope import ESTIMATORS
@@ -149,7 +149,7 @@ def _print(found: Evaluation, without: dict[str, str], source: str) -> None:
         cells = [_cell(one, name) for name in ESTIMATORS]
         trust = ["" if number != number else f"{number:.3g}" for number in (one.effective_episodes, one.overlap)]
         table.add_row(one.name, *cells, _interval(one.gain), *trust)
-    console = Console()
+    console = plain_console()
     console.print(table)
     print(
         f"Values are expected discounted returns (γ = {found.discount:g}) from the log's first states, with 95 % "

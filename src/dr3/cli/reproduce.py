@@ -15,6 +15,7 @@ import tyro
 from dr3.cli.parsing import parse
 from dr3.cli.sweep import EngineChoice
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -242,6 +243,5 @@ def _table(*columns: str) -> Table:
 
 
 def _print(table: Table) -> None:
-    from rich.console import Console
 
-    Console().print(table, highlight=False)
+    plain_console().print(table, highlight=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dr3.cli.select import Select, table_for
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.data import Transitions
@@ -119,7 +120,6 @@ def _plain(of: Interval | None) -> list[float | None] | None:
 
 
 def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Select) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     held_out = f"held-out data {options.held_out}" if options.held_out else "no held-out data"
@@ -132,11 +132,10 @@ def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Sele
         table.add_column(column, justify="left" if column == "rule" else "right")
     for rule, row in rows.items():
         table.add_row(rule, *["" if of is None else of.text("{:.2f}".format) for of in row.values()])
-    Console().print(table)
+    plain_console().print(table)
 
 
 def _print_verdicts(rows: dict[str, Outcomes]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title="Was a sign followed by a drop in true return?")
@@ -145,4 +144,4 @@ def _print_verdicts(rows: dict[str, Outcomes]) -> None:
     for name, row in rows.items():
         share = f" ({row.share:.0%})" if row.counted else ""
         table.add_row(name, f"{row.dropped}{share}", str(row.counted))
-    Console().print(table)
+    plain_console().print(table)

@@ -11,6 +11,7 @@ import tyro
 
 from dr3.cli.parsing import parse, print_json
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.data import Transitions
@@ -136,7 +137,6 @@ def _rank(opened: Sequence[Runs], options: Select) -> tuple[dict[str, Any], int]
 
 
 def _print_ranking(ranking: Ranking) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.diagnostics import RANKINGS
@@ -152,7 +152,7 @@ def _print_ranking(ranking: Ranking) -> None:
         score = ranking.scores.get(one.name)
         told = ranking.reasons.get(one.name, "") if score is None else score.text("{:.4g}".format)
         table.add_row("*" if one.name in tied else "", one.label, one.name, told)
-    Console().print(table)
+    plain_console().print(table)
     if (more := len(ranking.order) - MOST_SHOWN) > 0:
         print(f"{more} more are in selection.json.")
     if ranking.logged is not None:
@@ -180,7 +180,6 @@ def _choose(opened: Sequence[Runs], options: Select) -> tuple[list[dict[str, Any
 
 def _print(runs: Runs, selection: Selection) -> None:
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.diagnostics.selection import HAVE_SCORES
@@ -199,6 +198,6 @@ def _print(runs: Runs, selection: Selection) -> None:
         else:
             score = choice.scores[list(selection.steps).index(choice.step)]
             table.add_row(choice.member, f"{choice.step:,}", *([f"{score:.4g}"] if scored else []))
-    Console().print(table)
+    plain_console().print(table)
     for sentence in without:
         print(sentence)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 from rich import box
-from rich.console import Console
 from rich.table import Table as Grid
 
 from dr3.cli.parsing import print_json
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.console import Console
 
     from dr3.stats import Measure
 
@@ -88,7 +89,7 @@ def main(arguments: list[str]) -> int:
         replicates=options.replicates,
         missing=options.missing,
     )
-    console = Console(stderr=options.json)  # with --json only JSON goes to standard output
+    console = plain_console(stderr=options.json)  # with --json only JSON goes to standard output
     raw = [task for task in table.tasks if table.scales[task] == "raw"]
     if not options.json:
         for measure in measures:

@@ -11,6 +11,7 @@ import tyro
 
 from dr3.cli.parsing import parse
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.stats import Interval
@@ -137,7 +138,6 @@ def report_failures(outcome: SweepResult) -> int:
 
 
 def _print_tasks(jobs: list[Job], out: Path, missing: list[str]) -> None:
-    from rich.console import Console
 
     from dr3.sweeps import Task, data_of, method_words
 
@@ -151,16 +151,15 @@ def _print_tasks(jobs: list[Job], out: Path, missing: list[str]) -> None:
         else:
             rows.append([job.name, "", job.makes, "", "", state])
     columns = ("task", "method", "data", "members", "steps", "")
-    Console().print(_table(f"{len(jobs)} tasks in {out}", columns, rows))
+    plain_console().print(_table(f"{len(jobs)} tasks in {out}", columns, rows))
 
 
 def _print_results(outcome: SweepResult) -> None:
-    from rich.console import Console
 
     from dr3.runs.results import write_results
     from dr3.sweeps import collected_results, summarise
 
-    console = Console()
+    console = plain_console()
     results = collected_results(outcome.finished, outcome.out)
     rows = summarise(outcome.finished, outcome.out)
     if rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dr3.cli.parsing import Count, parse, value_of
 from dr3.errors import UserError
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.registry import Registry
@@ -158,7 +159,6 @@ def table_of(source: str, discount: float) -> Any:
 
 def _summarise(runs: Any) -> None:
     """The last measurement of each member, and where everything is."""
-    from rich.console import Console
     from rich.table import Table
 
     from dr3.runs.outcomes import RETURN
@@ -179,7 +179,7 @@ def _summarise(runs: Any) -> None:
         words = [f"{key} {value}" for key, value in label.items()]
         note = f"diverged at step {diverged[str(number)]:,}" if str(number) in diverged else ""
         table.add_row(", ".join(words), *[f"{values[number, -1]:.4g}" for values in columns.values()], note)
-    console = Console()
+    console = plain_console()
     console.print(table)
     console.print(f"Everything is in {runs.path}", soft_wrap=True)
 

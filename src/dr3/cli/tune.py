@@ -12,6 +12,7 @@ import tyro
 
 from dr3.cli.parsing import print_json
 from dr3.cli.train import Run, parse_with_method, table_of, train_with
+from dr3.progress import plain_console
 
 if TYPE_CHECKING:
     from dr3.diagnostics.tuning import Tuning
@@ -102,7 +103,6 @@ def _panels(tuning: Tuning) -> list[Any]:
 
 
 def _print(runs: Any, tuning: Tuning, picture: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"{runs.members[0].method.name} on {runs.config.data.name}: mean Q by c0")
@@ -112,7 +112,7 @@ def _print(runs: Any, tuning: Tuning, picture: Path) -> None:
         curve = np.median(tuning.curve("q/mean", trial), axis=0)
         verdict = next(filter(None, trial.verdicts), "stays within what the rewards allow")
         table.add_row(f"{trial.coefficient:g}", sparkline(curve), f"{curve[-1]:.4g}", verdict)
-    console = Console()
+    console = plain_console()
     console.print(table)
     if not any(trial.diverged for trial in tuning.trials):
         console.print(

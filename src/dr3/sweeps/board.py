@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
+from dr3.progress import plain_console
 from dr3.runs.folder import RunFolder
 from dr3.sweeps.task import Job, Task
 from dr3.sweeps.work import LOG
@@ -111,10 +112,9 @@ class LiveTable(SilentBoard):
     """The tasks that are running or have failed, and how many there are of the others."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
-        self.live = Live(console=Console(stderr=True), refresh_per_second=4)
+        self.live = Live(console=plain_console(stderr=True), refresh_per_second=4)
 
     def __enter__(self) -> Self:
         self.live.start()
