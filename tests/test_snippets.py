@@ -12,7 +12,7 @@ import pytest
 
 import dr3
 from dr3.cli import COMMANDS, invoke
-from dr3.methods import METHODS
+from dr3.methods import FOR_CONTINUOUS_ACTIONS, METHODS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/results/*.md")])
@@ -43,7 +43,7 @@ def test_blocks_of_python_run(code, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_names_of_dr3_are_there(page):
-    found = set(re.findall(r"(?<![\w./`-])dr3((?:\.[A-Za-z_]\w*)+)", _shown(page)))
+    found = set(re.findall(r"(?<![\w./`\"-])dr3(?!\.jsonl)((?:\.[A-Za-z_]\w*)+)", _shown(page)))
     for name in sorted(found):
         assert _is_there(name.removeprefix(".")), f"dr3{name}"
 
@@ -107,7 +107,10 @@ _said: dict[tuple[str, ...], str] = {}
 def _help(which: tuple[str, ...]) -> str:
     if which not in _said:
         out = io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-            invoke([*which, "--help"])
+        command, *rest = which
+        others = [(command, f"continuous-{name}") for name in rest if name in FOR_CONTINUOUS_ACTIONS]
+        for words in (which, *others):  # a name may mean another class where actions are continuous
+            with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
+                invoke([*words, "--help"])
         _said[which] = out.getvalue()
     return _said[which]

@@ -40,7 +40,7 @@ from dr3.paper.experiments import Plan, reproduce
 from dr3.paper.experiments.gridworld import Size, out_of_sample
 from dr3.sweeps import InProcess
 
-small = replace(figure, design=lambda scale, folders: out_of_sample(Size((64, 64), 1500, seeds=3)))
+small = replace(figure, design=lambda scale, folders: out_of_sample(Size((32, 32), 1000, seeds=3)))
 plan = Plan((small,), "laptop", Path("data"), Path("reproduction"))
 (result,) = reproduce(plan, engine=InProcess(), show=False)
 
