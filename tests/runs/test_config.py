@@ -5,9 +5,13 @@ import json
 
 import pytest
 
+from dr3.data.standardisation import Standardisation
+from dr3.data.subsets import split_episodes
 from dr3.errors import UserError
+from dr3.methods import DQN
 from dr3.runs import Runs
 from dr3.runs.config import FORMAT, RunConfig
+from dr3.runs.member import population
 
 
 @pytest.fixture
@@ -95,3 +99,11 @@ def test_the_folder_name_knows_neither_the_length_nor_the_format(small_run, monk
     assert dataclasses.replace(config, steps=80, metrics_every=1, one_core=True).folder_name == config.folder_name
     seeds = tuple(dataclasses.replace(member, seed=member.seed + 7) for member in config.members)
     assert dataclasses.replace(config, members=seeds).folder_name != config.folder_name
+
+
+def test_columns_are_standardised_by_the_rows_that_are_learned_from(logged):
+    members = population(DQN(standardise=True), None, 1)
+    config = RunConfig.of(logged, members, steps=1, held_out="50%")
+    kept, _ = split_episodes(logged, "50%")
+    assert config.spec.standardisation == Standardisation.of(kept.observations)
+    assert config.spec.standardisation != Standardisation.of(logged.observations)

@@ -128,7 +128,8 @@ class RunConfig:
     ) -> RunConfig:
         """Of what is asked for: cadences that are not follow from `steps`."""
         known = (data.name, data.source, len(data), data.world, data.returns_discount, data.fingerprint())
-        kept = None if held_out is None else split_episodes(data, held_out)[0].fingerprint()
+        learned_from = data if held_out is None else split_episodes(data, held_out)[0]
+        kept = None if held_out is None else learned_from.fingerprint()
         return cls(
             DataConfig(
                 *known,
@@ -137,7 +138,7 @@ class RunConfig:
                 kept=kept,
                 schema=None if data.schema is None else data.schema.to_toml(),
             ),
-            Spec.of(data, standardise=any(getattr(member.method, "standardise", False) for member in members)),
+            Spec.of(learned_from, standardise=any(getattr(member.method, "standardise", False) for member in members)),
             tuple(members),
             steps,
             metrics_every or max(1, steps // 100),
