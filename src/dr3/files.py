@@ -75,7 +75,8 @@ def written_whole(path: Path) -> Generator[Path]:
 def clear_unfinished(folder: Path, name: str = "*") -> None:
     """Remove what killed writers of such files left: for the one process that may write them now."""
     for file in folder.glob(f".{name}.*.unfinished"):
-        file.unlink()
+        if file.is_symlink() or not file.is_dir():  # a folder is nobody's unfinished file
+            file.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

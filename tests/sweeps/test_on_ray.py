@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import pytest
 
 from dr3.errors import UserError
 from dr3.runs import Runs, digest
 from dr3.sweeps import OnRay, Task, run_tasks
+from dr3.sweeps.on_ray import _connected
 from dr3.sweeps.task import write_record
 
 # Ray starts the nodes of a test cluster by fork and exec, which JAX, at work in this process by then, warns of.
@@ -164,3 +166,25 @@ def test_what_cannot_be_an_engine_is_refused(monkeypatch, tasks, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"pip install 'dr3\[ray\]'"):
         run_tasks(tasks, tmp_path, engine=OnRay(), show=False)
+
+
+def ray_that(answer: BaseException) -> SimpleNamespace:
+    def init(*settings, **named):
+        raise answer
+
+    return SimpleNamespace(init=init)
+
+
+def test_a_stop_while_ray_starts_is_exit_code_143(monkeypatch, capsys):
+    """Ray's own handler of SIGTERM, which is there until it has started, leaves with the signal's number."""
+    monkeypatch.setitem(sys.modules, "ray", ray_that(SystemExit(signal.SIGTERM)))
+    with pytest.raises(SystemExit) as stopped:
+        _connected(None)
+    assert stopped.value.code == 143
+    assert "nothing had begun" in capsys.readouterr().err
+
+
+def test_ray_that_does_not_start_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", ray_that(Exception("The current node timed out during startup.\nmore")))
+    with pytest.raises(UserError, match=r"Ray did not start here \(The current node timed out during startup\)"):
+        _connected(None)

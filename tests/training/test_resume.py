@@ -270,6 +270,13 @@ def test_a_run_of_an_older_version_has_no_checksums_and_goes_on(run, tmp_path, w
     for step in runs.folder.state.steps():
         with zipfile.ZipFile(runs.folder.state.path(step), "a") as archive:
             archive.comment = b""
+    lines = runs.folder.metrics.read_text()
+    for odd in ('"a"', "3", "{}", '{"step": "x", "member": 0}'):
+        runs.folder.metrics.write_text(lines + odd + "\n")
+        with pytest.raises(UserError, match="is damaged: row"):
+            run(out=tmp_path / "run")
+    runs.folder.metrics.write_text(lines)
+    (runs.path / ".metrics.jsonl.1.unfinished").mkdir()  # nobody's unfinished file
     assert digest(run(out=tmp_path / "run")) == whole
 
 

@@ -101,7 +101,7 @@ class RunFolder:
             elif seen is not None:
                 kept = _content(file)[: seen.get(file.name, (0, ""))[0]]
             else:
-                kept = "".join(json.dumps(row) + "\n" for row in read_lines(file) if row["step"] <= step).encode()
+                kept = "".join(json.dumps(row) + "\n" for row in _rows(file) if row["step"] <= step).encode()
             write_text(file, kept.decode())
             self._written[file.name] = Written()
             self._written[file.name].add(kept)
@@ -144,7 +144,7 @@ class RunFolder:
 
     def torn(self, file: Path, step: int, members: Iterable[int]) -> bool:
         """Whether a line is missing that was written at `step`, for one of these members."""
-        there = {row["member"] for row in read_lines(file) if row["step"] == step}
+        there = {row["member"] for row in _rows(file) if row["step"] == step}
         return file.exists() and not there.issuperset(members)
 
 
@@ -158,6 +158,15 @@ class Written:
         self.size += len(content)
         self.sum.update(content)
         return self.size, self.sum.hexdigest()
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    """Lines that no checksum has told to be whole: each has a step and a member at least."""
+    rows = read_lines(file)
+    for number, row in enumerate(rows, start=1):
+        if not (isinstance(row, dict) and type(row.get("step")) is int and type(row.get("member")) is int):
+            raise UserError(f"{file} is damaged: row {number} has no step, or no member; put back a copy.")
+    return rows
 
 
 def _content(file: Path) -> bytes:
