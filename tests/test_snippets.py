@@ -16,8 +16,17 @@ from dr3.methods import FOR_CONTINUOUS_ACTIONS, METHODS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/results/*.md")])
+GIVEN = {
+    "theory": """
+import jax.numpy as jnp
+params = {"w": jnp.ones((2, 3)) / 4, "v": jnp.arange(3.0)}
+q = lambda params, x: jnp.tanh(x @ params["w"]) @ params["v"]
+inputs, next_inputs, rewards, gamma = jnp.eye(2), 0.5 * jnp.eye(2), jnp.ones(2), 0.9
+"""
+}
+"""What a page takes to be there."""
 PYTHON = [
-    pytest.param(code, id=f"{page.stem}-{number}")
+    pytest.param(GIVEN.get(page.stem, "") + code, id=f"{page.stem}-{number}")
     for page in PAGES
     for number, code in enumerate(
         re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
