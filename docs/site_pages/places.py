@@ -19,7 +19,7 @@ OUTSIDE = {
 }
 """Pages that live beside what they are about, and where the site has them."""
 
-_LINK = re.compile(r"(?<!!)\[([^\]\n]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 
 def relink(text: str, origin: Path, placed: Path) -> str:

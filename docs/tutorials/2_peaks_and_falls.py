@@ -132,7 +132,7 @@ print(f"{found.rows} rows, the same: {found.same}, up to {found.largest_differen
 # %%
 from dr3.training import Policy, evaluator_for
 
-world = evaluator_for("grid16smoothobs", data)
+world = evaluator_for("grid16smoothobs")
 for name, run in (("DQN", before), ("DQN + DR3", after)):
     for place, member in enumerate(run.members):
         worth = []
