@@ -13,6 +13,7 @@ from dr3.errors import UserError
 from dr3.ope import FQE, evaluate
 from dr3.ope.acting import Acting
 from dr3.ope.direct import StateTable, solve
+from dr3.ope.fqe import completed_returns
 
 # Three states; action 0 stays and earns the state's number, action 1 goes to the next, and from the last it ends.
 MOVES, ENDS = np.array([[0, 1], [1, 2], [2, 2]]), np.array([[0, 0], [0, 0], [0, 1]], np.bool_)
@@ -165,3 +166,26 @@ def test_logged_propensities_are_used():
     data = dataclasses.replace(log(20), propensities=np.full(len(log(20)), 0.25, np.float32))
     found = evaluate({"one": policy(0.25)}, data, discount=0.9, fqe=FQE(bootstraps=5))
     assert found.behavior == "propensities in the log"
+
+
+def test_a_value_far_beyond_the_logged_episodes_is_none():
+    columns = {
+        "observations": np.zeros((4, 1), np.float32),
+        "next_observations": np.zeros((4, 1), np.float32),
+        "actions": np.array([0, 1, 0, 1]),
+        "rewards": np.array([1.0, 2.0, 3.0, 1.0], np.float32),
+        "terminals": np.array([False, True, False, False]),
+        "timeouts": np.array([False, False, False, True]),
+    }
+    worth = completed_returns(assemble(columns, source="two", name="two"), 0.5)
+    # 1 + ½ 2 ends; 3 + ½ 1 was cut, and its mean of 2 goes on: ¼ 2 / (1 - ½) more.
+    np.testing.assert_allclose(worth, [2.0, 4.5])
+    # The mean is 3.25; twice as far as the best is 5.75, and as far as from 0 is 6.5 above it.
+    assert FQE()._beyond(6.4, worth) is None
+    assert FQE()._beyond(0.1, worth) is None
+    assert (
+        FQE()._beyond(6.6, worth)
+        == "6.6 is beyond what the log shows, whose episodes are worth 2 to 4.5, 3.25 on average"
+    )
+    assert FQE()._beyond(-0.1, worth) is not None
+    assert FQE(reach=3.0)._beyond(6.9, worth) is None

@@ -7,7 +7,8 @@ copies leave 37 % of the way at γ = 0.99. An estimate that still moves has no v
 Networks begin at the logged returns, and their learning rate is halved with every horizon of copies after the first
 few, so that what is left of the movement is not only noise. A network that learns slowly hardly moves either, so a
 second look asks how far it still has to go: were all its values off by c, they would miss r + γ V(s') by
-(1 - γ p) c on average, p being the share of steps that something follows.
+(1 - γ p) c on average, p being the share of steps that something follows. And where a policy goes that nobody logged,
+the fit may settle on anything that rewards allow: a value far beyond the best logged episode is none.
 
 The value is the expected discounted return from the log's first states: the mean over its episodes of Q(s_0, π(s_0)).
 """
@@ -80,6 +81,10 @@ class FQE:
     shortfall: float = 0.05
     """And by the mean Bellman error it is no further than this share from where it would stay."""
 
+    reach: float = 2.0
+    """And the log bears it out: it is no further from the mean of logged episodes than this many times their best (or
+    worst), or than that mean is from 0."""
+
     seed: int = 0
     """Everything random follows from it."""
 
@@ -88,7 +93,7 @@ class FQE:
             within(name, getattr(self, name), 2)
         for name in ("batch_size", "updates_per_copy", "least_horizons", "most_horizons"):
             within(name, getattr(self, name), 1)
-        for name in ("tolerance", "shortfall", "learning_rate", "seed"):
+        for name in ("tolerance", "shortfall", "reach", "learning_rate", "seed"):
             within(name, getattr(self, name), 0)
         for width in self.hidden:
             within("every width in hidden", width, 1, MOST_WIDE)
@@ -179,7 +184,12 @@ class FQE:
         counts = np.stack([np.bincount(rows, minlength=len(data)) for rows, _ in drawn])
         looked, missing = _looked([state.judges for state in states], log, acting, data, discount, counts)
         short = np.abs(missing) / np.maximum(np.maximum(np.abs(found[-1].mean(axis=0)), spread), 1e-9)
-        reasons = tuple(self._reason(by, far, copies) for by, far in zip(moved.T, short, strict=True))
+        worth = completed_returns(data, discount)
+        values = found[-1].mean(axis=0)
+        reasons = tuple(
+            self._reason(by, far, copies) or self._beyond(value, worth)
+            for by, far, value in zip(moved.T, short, values, strict=True)
+        )
         values = np.where([why is None for why in reasons], found[-1], np.nan)
         said = f"{self.networks} networks, {copies:,} target copies ({done} horizons)"
         return Fit(values.mean(axis=0), values, reasons, said, len(starts), *looked)
@@ -191,6 +201,34 @@ class FQE:
         if not short <= self.shortfall:
             return f"it has not converged: by its Bellman errors it is {short:.1%} away after {copies:,} target copies"
         return None
+
+    def _beyond(self, value: float, worth: Floats) -> str | None:
+        """Why the log does not bear a value out; None if it does."""
+        mean, worst, best = worth.mean(), worth.min(), worth.max()
+        high = mean + max(self.reach * (best - mean), abs(mean))
+        low = mean - max(self.reach * (mean - worst), abs(mean))
+        if low - 1e-6 <= value <= high + 1e-6:
+            return None
+        return (
+            f"{value:.4g} is beyond what the log shows, whose episodes are worth {worst:.4g} to {best:.4g}, "
+            f"{mean:.4g} on average"
+        )
+
+
+def completed_returns(data: Transitions, discount: float) -> Floats:
+    """What each logged episode is worth: its return, and where it was cut as though its mean reward went on: (E,).
+
+    Args:
+        data: The table.
+        discount: γ. At 1 nothing is added where an episode was cut.
+    """
+    starts, lengths = _episodes(data)
+    returns = monte_carlo_returns(data.rewards, data.episodes, discount)[starts].astype(np.float64)
+    if discount == 1:
+        return returns
+    rate = np.add.reduceat(data.rewards.astype(np.float64), starts) / lengths
+    cut = ~data.terminals[starts + lengths - 1]
+    return returns + cut * discount**lengths * rate / (1 - discount)
 
 
 def _looked(
