@@ -92,7 +92,7 @@ def read_contract(policy: Path) -> dict[str, Any]:
     whole = (
         all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in puts)
         and all(one.get("dtype") in DTYPES and _is_shape(one.get("shape")) for one in puts)
-        and "observation" in {one["name"] for one in record["inputs"]}
+        and any(one["name"].partition(".")[0] == "observation" for one in record["inputs"])
         and isinstance(record["actions"].get("kind"), str)
         and isinstance(record["data"].get("discount"), float | int)
         and isinstance(record["probe"].get("sha256"), str)
