@@ -59,7 +59,7 @@ def tables_of(method: str) -> str:
     peaks = {remedy: grid(found, "peak", seeds) for remedy, found in own.items()}
     scores[EARLY_STOP], peaks[EARLY_STOP] = grid(own["none"], "early_stop", seeds), peaks["none"]
     settings = {remedy: setting_words(remedy, chosen) for remedy in own} | {EARLY_STOP: "the rule `healthy`"}
-    head = f"### {method.upper()}: {len(seeds)} data sets of each world (seeds {seeds[0]} to {seeds[-1]})"
+    head = f"## {method.upper()}: {len(seeds)} data sets of each world (seeds {seeds[0]} to {seeds[-1]})"
     return "\n\n".join(
         [
             head,
