@@ -105,6 +105,8 @@ def _which(words: list[str]) -> tuple[str, ...] | None:
         return (command, method) if method in METHODS else None
     if command == "data" and rest and rest[0] == "collect":
         return ("data", "collect", rest[1]) if len(rest) > 1 else None
+    if command == "cure":
+        return (command, "grid16smoothobs")  # any data: without some its help is an overview
     if command in VERBS:
         return (command, rest[0]) if rest and rest[0] in VERBS[command] else None
     return (command,)

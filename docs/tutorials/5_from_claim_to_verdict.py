@@ -37,10 +37,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from dr3.paper.experiments import Plan, reproduce
-from dr3.paper.experiments.gridworld import Size, out_of_sample
+from dr3.paper.experiments.gridworld import GridworldSize, out_of_sample
 from dr3.sweeps import InProcess
 
-small = replace(figure, design=lambda scale, folders: out_of_sample(Size((32, 32), 1000, seeds=3)))
+small = replace(
+    figure, design=lambda scale, folders: out_of_sample(GridworldSize((32, 32), 1000, seeds=3))
+)
 plan = Plan((small,), "laptop", Path("data"), Path("reproduction"))
 (result,) = reproduce(plan, engine=InProcess(), show=False)
 

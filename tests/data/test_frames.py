@@ -163,6 +163,7 @@ def test_the_store_of_stacks_is_read_once_for_a_fingerprint() -> None:
 
     store, newest = np.arange(9, dtype=np.uint8)[:, None].view(Counted), np.arange(2, 8, dtype=np.int32)
     columns: dict[str, Any] = {field.name: np.zeros(6, np.int32) for field in dataclasses.fields(Transitions)}
+    columns["parts"] = None
     columns["observations"], columns["next_observations"] = (Frames(store, newest + n, stack=3) for n in (0, 1))
     Transitions(**columns).fingerprint()
     assert Counted.frames == 9

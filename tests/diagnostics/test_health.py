@@ -275,7 +275,7 @@ def test_diagnose_report_and_watch_say_the_same_of_a_run_that_fell(own_runs):
         assert found is not None
         for one, other in zip(found.members, whole.members, strict=True):
             assert [str(verdict) for verdict in one.verdicts] == [str(verdict) for verdict in other.verdicts]
-            assert one.verdicts[0].sentence == "Returns have fallen from 5 to 1 (single tries)."
+            assert one.verdicts[0].sentence == "Returns have fallen from 5 to 1 (single evaluations)."
         assert ("the spectrum over all parameters" in found.not_looked_at) is not gradients
 
 

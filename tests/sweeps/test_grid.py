@@ -72,7 +72,7 @@ def test_files_that_are_not_there(grid, tmp_path):
 
 
 def test_a_folder_is_no_grid(tmp_path):
-    with pytest.raises(UserError, match="cannot be read: Is a directory"):
+    with pytest.raises(UserError, match="this is a folder, but a file is needed"):
         read_grid(tmp_path, carry_out)
 
 

@@ -218,7 +218,7 @@ def _print(outcome: CureOutcome, out: Path) -> None:
 
 
 def _about() -> str:
-    return "Train a method with every remedy and every seed, and answer which one helps, or that it cannot be printed."
+    return "Train a method with every remedy and every seed, and answer which one helps, or that it cannot be told."
 
 
 def _help() -> str:
