@@ -40,9 +40,8 @@ from dr3.paper.experiments import Plan, reproduce
 from dr3.paper.experiments.gridworld import GridworldSize, out_of_sample
 from dr3.sweeps import InProcess
 
-small = replace(
-    figure, design=lambda scale, folders: out_of_sample(GridworldSize((32, 32), 1000, seeds=3))
-)
+size = GridworldSize((32, 32), 1000, seeds=3)
+small = replace(figure, design=lambda scale, folders: out_of_sample(size))
 plan = Plan((small,), "laptop", Path("data"), Path("reproduction"))
 (result,) = reproduce(plan, engine=InProcess(), show=False)
 
