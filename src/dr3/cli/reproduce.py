@@ -110,7 +110,7 @@ class Reproduce:
 def main(arguments: list[str]) -> int:
     options: Reproduce = parse(Reproduce, arguments, prog="dr3 reproduce", description=ABOUT)
 
-    from dr3.paper.experiments import ALL, EXPERIMENTS, Keeping, Plan, find, judged, keep_sweep, reproduce, write_record
+    from dr3.paper.experiments import ALL, Keeping, Plan, find, judged, keep_sweep, reproduce, write_record
 
     _check_choice(options)
     engine = options.where.build()
@@ -133,7 +133,7 @@ def main(arguments: list[str]) -> int:
     _check_names(plan)
     if options.record is not None:
         results = write_record(options.record, plan)
-        print(f"{options.record} holds {len(results)} results of {len(EXPERIMENTS)}.")
+        print(f"{options.record} holds {len(results)} results of {len(ALL)}.")
         return 0
     if options.dry_run:
         from dr3.cli.reproduction_plan import print_plan

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
 from dr3.errors import UserError
 from dr3.files import write_text
-from dr3.paper.experiments.catalogue import EXPERIMENTS
+from dr3.paper.experiments.catalogue import ALL, EXPERIMENTS, OPEN_QUESTIONS
 from dr3.paper.experiments.declaration import Answer, Experiment, Row, Scale
 from dr3.paper.experiments.result import Result, reasons
 from dr3.paper.experiments.running import Plan, judged
@@ -20,7 +20,7 @@ PICTURES = Path("images") / "reproduction"  # beside the page
 def write_record(file: Path, plan: Plan) -> dict[str, Result]:
     """Write the page from evidence alone, with pictures beside it; the results that there is evidence for.
 
-    What was not run is on it too.
+    What has no evidence is named on it.
     """
     results = {result.id: result for result in judged(plan) if not result.unrun}
     if not results:
@@ -48,12 +48,9 @@ def _copy_small(picture: Path, copy: Path) -> None:
 
 def _lines(results: dict[str, Result], scale: Scale) -> list[str]:
     """An overview, what is the same for many, and then a section for each."""
-    by_verdict: dict[str, list[str]] = {}
-    for experiment in EXPERIMENTS.values():
-        result = results.get(experiment.id)
-        by_verdict.setdefault("not run" if result is None else result.verdict, []).append(experiment.id)
     settings = _shared_notes(results)
-    count = Counter({verdict: len(ids) for verdict, ids in by_verdict.items()})
+    count = Counter("no evidence" if id not in results else results[id].verdict for id in EXPERIMENTS)
+    shown = [id for id in EXPERIMENTS if id in results and results[id].verdict == "shows"]
     lines = [
         "# The reproduction record",
         "",
@@ -63,21 +60,31 @@ def _lines(results: dict[str, Result], scale: Scale) -> list[str]:
         "",
         f"Of {len(EXPERIMENTS)} figures and tables {count['shows']} show what the paper claims, "
         f"{count['does not show']} do not, for {count['precondition not met']} a precondition is not met, "
-        f"{count['cannot be compared']} cannot be compared, and {count['not run']} were not run. Numbers in brackets "
-        "are 95 % intervals. Times add up all runs behind a verdict, also those that others share.",
+        f"{count['cannot be compared']} cannot be compared, and {count['no evidence']} have no evidence yet. "
+        "Numbers in brackets are 95 % intervals. Times add up all runs behind a verdict, also those that others share.",
     ]
-    if "shows" in by_verdict:
-        lines += ["", f"What shows: {', '.join(_link(id) for id in by_verdict['shows'])}."]
-    lines += ["", "| | the paper's claim | verdict | what stands against it |", "|---|---|---|---|"]
-    for experiment in EXPERIMENTS.values():
-        result = results.get(experiment.id)
-        verdict, why = ("not run", "") if result is None else (result.verdict, _why(result))
-        verdict = f"**{verdict}**" if verdict == "shows" else verdict
-        lines.append(f"| {_link(experiment.id)} | {_cell(experiment.claim)} | {verdict} | {_cell(why)} |")
+    if shown:
+        lines += ["", f"What shows: {', '.join(_link(id) for id in shown)}."]
+    lines += _overview("the paper's claim", {id: one for id, one in EXPERIMENTS.items() if id in results}, results)
+    if questions := {id: one for id, one in OPEN_QUESTIONS.items() if id in results}:
+        lines += ["", "Questions that the paper leaves:", *_overview("what is asked", questions, results)]
+    if absent := [id for id in ALL if id not in results]:
+        lines += ["", f"Without evidence yet (`dr3 reproduce ID --scale {scale}` makes it): {', '.join(absent)}."]
     for note, letter in settings.items():
         lines += ["", f"## Setting {letter}", "", note]
-    for experiment in EXPERIMENTS.values():
-        lines += _section(experiment, results.get(experiment.id), settings)
+    for id, experiment in ALL.items():
+        if id in results:
+            lines += _section(experiment, results[id], settings)
+    return lines
+
+
+def _overview(claim: str, experiments: Mapping[str, Experiment], results: dict[str, Result]) -> list[str]:
+    """A table with a row for each."""
+    lines = ["", f"| | {claim} | verdict | what stands against it |", "|---|---|---|---|"] if experiments else []
+    for id, experiment in experiments.items():
+        verdict = results[id].verdict
+        verdict = f"**{verdict}**" if verdict == "shows" else verdict
+        lines.append(f"| {_link(id)} | {_cell(experiment.claim)} | {verdict} | {_cell(_why(results[id]))} |")
     return lines
 
 
@@ -88,11 +95,10 @@ def _shared_notes(results: dict[str, Result]) -> dict[str, str]:
     return dict(zip(shared, ascii_uppercase, strict=False))
 
 
-def _section(experiment: Experiment, result: Result | None, settings: dict[str, str]) -> list[str]:
-    lines = ["", f"## {experiment.id}", "", f"**{experiment.title}** (`{experiment.label}`)", ""]
-    lines += [f"The paper: {experiment.claim} {_sentence(experiment.printed)}"]
-    if result is None:
-        return [*lines, "", f"Not run: `dr3 reproduce {experiment.id}`."]
+def _section(experiment: Experiment, result: Result, settings: dict[str, str]) -> list[str]:
+    label = f" (`{experiment.label}`)" if experiment.label else ""
+    lines = ["", f"## {experiment.id}", "", f"**{experiment.title}**{label}", ""]
+    lines += [f"{'The paper' if label else 'The claim'}: {experiment.claim} {_sentence(experiment.printed)}"]
     why = _why(result) if not result.answers else ""  # else the checks below say it
     lines += ["", f"**{result.verdict}**" + (f": {_sentence(why)}" if why else ".")]
     if result.picture is not None:

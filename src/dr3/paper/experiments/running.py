@@ -13,6 +13,7 @@ from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import Evidence
 from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
+from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.result import Result, answers_of, judge
 from dr3.sweeps import Engine, Failure, Job, Preparation, Task, run_tasks
 
@@ -175,13 +176,14 @@ def _judged(
     if design.arms and not evidence.arms:
         return dataclasses.replace(blank, unrun=not failed and lacking == len(design.tasks))
     answers = answers_of(experiment, evidence)
-    if lacking:  # what there is, is judged: a part of a table can be read
-        return dataclasses.replace(blank, answers=answers)
+    # What there is, is judged: a part of a table can be read. Of pictures, curves can.
+    picture = experiment.picture if not lacking or isinstance(experiment.picture, Curves) else None
+    if picture is not None:
+        # What stands in for what is on the page beside it: too long for a line under a picture.
+        picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds_of(design)}")
+    drawn = PICTURE if picture is not None else None
+    if lacking:
+        return dataclasses.replace(blank, answers=answers, picture=drawn)
     verdict, why = judge(answers, plan.scale, trained=bool(design.arms))
     rows = () if experiment.numbers is None else tuple(experiment.numbers(evidence))
-    if experiment.picture is not None:
-        # What stands in for what is on the page beside it: too long for a line under a picture.
-        experiment.picture(evidence, folder / PICTURE, f"{plan.scale} scale, {seeds_of(design)}")
-    return Result(
-        experiment.id, plan.scale, verdict, why, answers, rows, picture=PICTURE if experiment.picture else None
-    )
+    return Result(experiment.id, plan.scale, verdict, why, answers, rows, picture=drawn)
