@@ -285,9 +285,9 @@ def test_processes_that_python_starts_do_not_look_in_the_current_folder(tmp_path
     script = tmp_path / "here" / "script.py"
     script.write_text(
         "import multiprocessing, os\n"
-        "from dr3.collect.drawers import _safe_path\n"
+        "from dr3.collect.processes import safe_path\n"
         "if __name__ == '__main__':\n"
-        "    with _safe_path():\n"
+        "    with safe_path():\n"
         "        one = multiprocessing.get_context('spawn').Process(target=os.getpid)\n"
         "        one.start()\n"
         "        one.join()\n"

@@ -10,6 +10,7 @@ from PIL import Image, ImageSequence
 
 from dr3.cli import invoke
 from dr3.collect.film import LONGEST, film, quantized, write_gif
+from dr3.collect.host_policy import HostPolicy, write_policy
 from dr3.data import ContinuousActions, assemble
 from dr3.envs import make_world, maze_worlds
 from dr3.envs.drawers_tasks import DRAWERS, DrawerTask
@@ -159,3 +160,27 @@ def test_a_machine_that_cannot_draw_is_said_in_a_sentence(monkeypatch) -> None:
 def test_a_policy_that_means_nothing_is_said() -> None:
     with pytest.raises(UserError, match="RUN@STEP"):
         film("drawers/open", "runs/first")
+
+
+def test_an_online_policy_is_played_from_its_file(tmp_path, monkeypatch) -> None:
+    class Paid(Endless):
+        """Pays the action."""
+
+        observation_space = action_space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+
+        def reset(self, **_):
+            return np.ones(1, np.float32), {}
+
+        def step(self, action):
+            return np.ones(1, np.float32), float(action[0]), False, False, {}
+
+    monkeypatch.setattr("dr3.collect.film.make_world", lambda *_, **__: Paid())
+    monkeypatch.setattr("dr3.collect.film.LONGEST", 3)
+    policy, path = HostPolicy(None, 1, -2.0, 2.0), tmp_path / "policy.npz"
+    policy.layers = [(np.array([[0.25, 0]], np.float32), np.array([0.25, 0], np.float32))]
+    write_policy(path, policy)
+    assert film("Paid-v0", str(path)).total == pytest.approx(3 * 2 * np.tanh(0.5))
+    policy.layers = [(np.zeros((5, 2), np.float32), np.zeros(2, np.float32))]
+    write_policy(path, policy)
+    with pytest.raises(UserError, match=r"maps 5 numbers to 1; this world has observations of the shape \(1,\)"):
+        film("Paid-v0", str(path))

@@ -14,7 +14,7 @@ import pytest
 from dr3.cli import invoke
 from dr3.collect import online_sac as collecting
 from dr3.collect.cuts import Snapshots
-from dr3.collect.gymnasium_world import HostPolicy
+from dr3.collect.host_policy import HostPolicy, read_policy, write_policy
 from dr3.collect.online_sac import SACSchedule, collect_sac
 from dr3.data import load
 from dr3.errors import UserError
@@ -56,7 +56,8 @@ CUTS = ("random", "medium", "medium-replay", "medium-expert")
 @pytest.fixture(scope="module")
 def collected(registered, tmp_path_factory):
     out = tmp_path_factory.mktemp("replay") / "line.hdf5"
-    return collect_sac("dr3-test/Line-v0", out=out, cuts=CUTS, **ASK), out
+    kept = out.with_name("policy.npz")
+    return collect_sac("dr3-test/Line-v0", out=out, cuts=CUTS, policy=kept, **ASK), out
 
 
 def test_every_row_is_a_step_of_the_world(collected):
@@ -174,6 +175,43 @@ def test_the_policy_on_the_host_is_the_policy():
     unit = np.tanh(np.asarray(told.mean[0]) + np.exp(np.asarray(told.log_std[0])) * noise)
     acted = HostPolicy(policy, 2, -1.0, 5.0)(observation, np.random.default_rng(5))
     np.testing.assert_allclose(acted, 2 + 3 * unit, rtol=1e-4)
+
+
+def test_the_last_policy_is_kept_as_a_file(collected, tmp_path):
+    """It is the one that the expert's rows are from, and comes back to the bit."""
+    kept = collected[1].with_name("policy.npz")
+    policy = read_policy(kept)
+    assert (policy.observed, policy.size, policy.low, policy.high) == (1, 1, -2.0, 2.0)
+    assert [weight.shape for weight, _ in policy.layers] == [(1, 16), (16, 2)]
+    place = np.array([0.5], np.float32)
+    (first, one), (second, two) = policy.layers
+    mean = (np.maximum(place @ first + one, 0) @ second + two)[0]
+    np.testing.assert_allclose(policy.mode(place), 2 * np.tanh(mean), rtol=1e-6)
+    expert = load(collected[1].with_name("line-medium-expert.hdf5"))
+    row = len(expert) // 2  # where the expert begins
+    noise = np.random.default_rng((0, 2, 30_000_000))
+    np.testing.assert_array_equal(policy(expert.observations[row], noise), expert.actions[row])
+    write_policy(tmp_path / "again.npz", policy)
+    assert (tmp_path / "again.npz").read_bytes() == kept.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"x": np.zeros(3)},
+        {"layer_0_weight": np.zeros((2, 3), np.float32), "action_low": np.float32(-1), "action_high": np.float32(1)},
+        {
+            "layer_0_weight": np.full((2, 4), np.nan, np.float32),
+            "layer_0_bias": np.zeros(4, np.float32),
+            "action_low": np.float32(-1),
+            "action_high": np.float32(1),
+        },
+    ],
+)
+def test_a_file_that_is_no_policy_is_refused(tmp_path, arrays):
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(UserError, match="is no policy of dr3"):
+        read_policy(tmp_path / "x.npz")
 
 
 def test_a_name_without_a_format_is_refused_before_anything_is_done(tmp_path, monkeypatch):

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 LINES = """\
        dr3 data collect dqn --env WORLD --steps N [--out FILE.npz --seed N …]
-       dr3 data collect sac --env WORLD --steps N [--out FILE --cuts medium expert … --seed N …]
-       dr3 data collect maze --env MAZE --kind play|diverse --steps N [--out FILE --seed N …]
+       dr3 data collect sac --env WORLD --steps N [--out FILE --cuts medium expert … --policy FILE --seed N …]
+       dr3 data collect maze --env MAZE --kind play|diverse --steps N [--out FILE --walker FILE --seed N …]
        dr3 data collect drawers --task TASK [--out FOLDER --episodes N …]"""
 
 EXAMPLES = """\
@@ -28,6 +28,8 @@ dr3 data collect dqn --env atari/Pong --steps 1e6 --out Pong/1/replay_logs
 dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.hdf5 --cuts random medium medium-replay
 
 dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
+
+dr3 data collect maze --env antmaze/umaze --walker walker.npz --steps 1e6 --out antmaze-umaze.hdf5
 
 dr3 data collect drawers --task drawers/closed --episodes 500 --out closed"""
 
@@ -80,29 +82,38 @@ class CollectSAC:
     cut_steps: Count = 100_000
     """Steps of each of those."""
 
+    policy: Path | None = None
+    """A file (.npz) for the weights of the last policy, which dr3 play and dr3 data collect maze --walker take."""
+
 
 @dataclass(frozen=True)
 class CollectMaze:
     """Follow waypoints through a maze, with noise, and keep what happened: ways that a method must put together."""
 
     env: str
-    """pointmaze/umaze, pointmaze/medium or pointmaze/large."""
+    """pointmaze/umaze, pointmaze/medium, pointmaze/large, or one of AntMaze: antmaze/umaze, antmaze/medium-play, …"""
 
     out: Path | None = None
     """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on. By default it is named
     after the maze, the kind and the seed: pointmaze-medium-play-0.npz."""
 
     steps: Count = 100_000
-    """Steps of the point."""
+    """Steps of the point or the ant."""
 
-    kind: Literal["play", "diverse"] = "diverse"
-    """Between a few hand-picked places, or between any two."""
+    kind: Literal["play", "diverse"] | None = None
+    """Between a few hand-picked places, or between any two. By default what the maze's name ends in, else diverse."""
 
     seed: int = 0
     """Another seed, other ways."""
 
-    noise: float = 0.5
-    """Standard deviation of what is added to every action."""
+    noise: float | None = None
+    """Standard deviation of what is added to every action: 0.5 for the point, 0.2 for the ant."""
+
+    walker: Path | None = None
+    """What drives the ant: a policy that learned in ant/waypoints (dr3 data collect sac --policy FILE)."""
+
+    workers: int | None = None
+    """Processes; by default one for each core. The data does not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +189,10 @@ def _sac(arguments: list[str]) -> int:
 def _maze(arguments: list[str]) -> int:
     chosen = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
 
-    from dr3.collect.maze import collect_maze
+    from dr3.collect.maze import collect_maze, kind_of
 
-    options = _with_out(chosen, f"{_plain(chosen.env)}-{chosen.kind}-{chosen.seed}.npz")
+    kind = chosen.kind or kind_of(chosen.env)
+    options = _with_out(chosen, f"{_plain(chosen.env).removesuffix(f'-{kind}')}-{kind}-{chosen.seed}.npz")
     return _say(collect_maze(**options), options["out"])
 
 

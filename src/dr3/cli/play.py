@@ -19,7 +19,9 @@ dr3 play Hopper-v5 --policy runs/hopper --out hopper.gif
 
 dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif
 
-dr3 play pointmaze/medium --policy runs/maze@20000:1 --out maze.gif"""
+dr3 play pointmaze/medium --policy runs/maze@20000:1 --out maze.gif
+
+dr3 play ant/waypoints --policy walker.npz --out walker.gif"""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Play:
 
     policy: str = "random"
     """random, scripted (in the drawers), or what a run has learned: RUN (what dr3 select chose there, else the last
-    checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER."""
+    checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER; or the file that dr3 data collect sac --policy wrote."""
 
     out: Path | None = None
     """The file (.gif); by default it is called after the world."""

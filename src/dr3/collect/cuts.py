@@ -19,7 +19,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpy.typing import NDArray
 
-from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Steps
+from dr3.collect.gymnasium_world import GymnasiumWorld, Steps
+from dr3.collect.host_policy import HostPolicy
 from dr3.data.transitions import Transitions
 from dr3.networks import GaussianPolicy
 from dr3.progress import Reporter, reporter

@@ -6,14 +6,7 @@ and went on, changes nothing.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +16,7 @@ from numpy.typing import NDArray
 from dr3.collect.drawers_acting import KINDS, EpisodePart, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
 from dr3.collect.loop import Collector, collect
+from dr3.collect.processes import in_processes
 from dr3.cores import available_cores
 from dr3.data import Frames, Transitions, assemble, write_npz
 from dr3.data.npz import stored_arrays
@@ -88,7 +82,7 @@ class Scripts(Collector):
 
     def resume(self) -> int:
         missing = [part for part in self.parts if not part.path.exists()]
-        self.finished = _finished(missing, min(self.workers, len(missing)))
+        self.finished = in_processes(act_part, missing, min(self.workers, len(missing)))
         self.made = self.total - sum(part.count for part in missing)
         return self.made
 
@@ -121,41 +115,6 @@ def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None)
             raise UserError(f"{name} must be at least 1, not {value}.")
     if seed < 0:
         raise UserError(f"A seed is a whole number from 0 on, not {seed}.")
-
-
-def _finished(parts: Sequence[EpisodePart], workers: int) -> Generator[EpisodePart]:
-    """Each part once it is on disk, in whatever order."""
-    if workers <= 1:
-        yield from map(act_part, parts)
-        return
-    # Fresh processes: a copy of one that has drawn shares its connection to the driver.
-    fresh = multiprocessing.get_context("spawn")
-    with _safe_path(), ProcessPoolExecutor(workers, mp_context=fresh, initializer=_leave_signals_to_parent) as pool:
-        ahead = iter(parts)
-        # No more than are acted at once: who stops waits only for these.
-        waiting = {pool.submit(act_part, part) for part in islice(ahead, workers)}
-        while waiting:
-            ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            waiting |= {pool.submit(act_part, part) for part in islice(ahead, len(ready))}
-            for future in ready:
-                yield future.result()
-
-
-@contextmanager
-def _safe_path() -> Generator[None]:
-    """Python's own way to start such a process has the current folder first on its path: somebody's pickle.py."""
-    former = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        os.environ.pop("PYTHONSAFEPATH")
-        if former is not None:
-            os.environ["PYTHONSAFEPATH"] = former
-
-
-def _leave_signals_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[Measured]:

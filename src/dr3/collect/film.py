@@ -41,7 +41,8 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     """One episode, or its `LONGEST` first steps, in a world of `make_world` that can be drawn.
 
     `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
-    `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its first member.
+    `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its first member; or
+    the .npz file that an online SAC's policy was kept in.
     """
     check_seed(seed)
     _check_pillow()
@@ -113,6 +114,8 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
     from dr3.training.side_by_side import COPIES, fitting, world_actions
     from dr3.training.start import Start
 
+    if Path(policy).is_file():
+        return _of_file(Path(policy), env)
     if "@" not in policy:
         if not Path(policy).is_dir():
             learned_ones = "what a run has learned, as RUN, RUN@STEP or RUN@STEP:MEMBER"
@@ -132,6 +135,19 @@ def _policy(policy: str, world: str, env: gymnasium.Env, seed: int) -> Act:
         return fit(learned(rows) if mask is None else learned(rows, np.repeat(mask[None], COPIES, axis=0)))[0]
 
     return acting
+
+
+def _of_file(path: Path, env: Any) -> Act:
+    from dr3.collect.host_policy import read_policy
+
+    learned = read_policy(path)
+    observed, acted = env.observation_space.shape, env.action_space.shape
+    if ((learned.observed,), (learned.size,)) != (observed, acted):
+        raise UserError(
+            f"{path} maps {learned.observed} numbers to {learned.size}; this world has observations of the shape "
+            f"{observed} and actions of the shape {acted}."
+        )
+    return lambda observation, mask: learned.mode(observation)
 
 
 def _scripted(world: str, env: Any, seed: int) -> Act:

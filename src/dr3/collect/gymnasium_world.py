@@ -1,4 +1,4 @@
-"""A Gymnasium world that can be taken up again at the start of any episode, its steps, and a policy that acts in it."""
+"""A Gymnasium world that can be taken up again at the start of any episode, and its steps."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.collect.host_policy import HostPolicy
 from dr3.data import ContinuousActions, Transitions, assemble
 from dr3.envs.worlds import make_world
 from dr3.errors import UserError
-from dr3.networks import GaussianPolicy
-from dr3.networks.gaussian_policy import LARGEST_MEAN, LOG_STD
 
 Floats = NDArray[np.float32]
 
@@ -35,29 +34,6 @@ class Steps(NamedTuple):
         flags = np.zeros((2, rows), np.bool_)
         wide = (rows, observation)
         return cls(floats(*wide), floats(rows, action), floats(rows), floats(*wide), flags[0], flags[1])
-
-
-class HostPolicy:
-    """A Gaussian policy in numpy, for one observation at a time; None acts at random."""
-
-    def __init__(self, policy: GaussianPolicy | None, size: int, low: float, high: float) -> None:
-        layers = () if policy is None else (*policy.trunk.layers().values(), policy.head)
-        self.layers = [(np.asarray(layer.weight), np.asarray(layer.bias)) for layer in layers]
-        self.size, self.centre, self.half = size, 0.5 * (high + low), 0.5 * (high - low)
-
-    def __call__(self, observation: Floats, noise: np.random.Generator) -> Floats:
-        if not self.layers:
-            unit = noise.uniform(-1, 1, self.size)
-        else:
-            x = observation
-            for weight, bias in self.layers[:-1]:
-                x = np.maximum(x @ weight + bias, 0)
-            weight, bias = self.layers[-1]
-            mean, log_std = np.split(x @ weight + bias, 2)
-            spread = np.exp(np.clip(log_std, *LOG_STD))
-            unit = np.tanh(np.clip(mean, -LARGEST_MEAN, LARGEST_MEAN) + spread * noise.standard_normal(self.size))
-        action = self.centre + self.half * unit
-        return np.clip(action, self.centre - self.half, self.centre + self.half).astype(np.float32)
 
 
 class GymnasiumWorld:

@@ -19,8 +19,9 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from dr3.collect.cuts import CUTS, Snapshots, cut_table
-from dr3.collect.gymnasium_world import GymnasiumWorld, HostPolicy, Steps
-from dr3.collect.loop import OnlineAgent, check_schedule, collect, online_batch
+from dr3.collect.gymnasium_world import GymnasiumWorld, Steps
+from dr3.collect.host_policy import HostPolicy, write_policy
+from dr3.collect.loop import OnlineAgent, check_ending, check_schedule, check_target, collect, online_batch
 from dr3.data import Transitions, write
 from dr3.data.batch import Batch
 from dr3.data.convert import ENDINGS
@@ -101,6 +102,7 @@ def collect_sac(
     schedule: SACSchedule = SACSchedule(),  # noqa: B008 (frozen)
     cuts: Sequence[str] = (),
     cut_steps: int = 100_000,
+    policy: str | Path | None = None,
     progress: bool = True,
 ) -> Transitions:
     """Train a SAC online for `steps` steps in a Gymnasium world and write its whole replay ("full-replay") to `out`.
@@ -121,10 +123,13 @@ def collect_sac(
         schedule: How it explores and when it learns.
         cuts: Which other data sets of D4RL's kinds to write beside it.
         cut_steps: How many steps each of those has.
+        policy: A file (.npz) for the weights of the last policy; None keeps none.
         progress: Show how far it is, on stderr.
     """
     learning: Any = {"steps": steps, "out": out, "seed": seed, "method": method, "schedule": schedule}
-    return collect(SACAgent(env, cuts=cuts, cut_steps=cut_steps, show=progress, **learning), progress=progress)
+    kept = None if policy is None else Path(policy)
+    agent = SACAgent(env, cuts=cuts, cut_steps=cut_steps, kept=kept, show=progress, **learning)
+    return collect(agent, progress=progress)
 
 
 class SACAgent(OnlineAgent):
@@ -133,7 +138,15 @@ class SACAgent(OnlineAgent):
     state: SACState
 
     def __init__(
-        self, env: str, *, seed: int, cuts: Sequence[str], cut_steps: int, show: bool, **settings: Any
+        self,
+        env: str,
+        *,
+        seed: int,
+        cuts: Sequence[str],
+        cut_steps: int,
+        kept: Path | None,
+        show: bool,
+        **settings: Any,
     ) -> None:
         if cut_steps < 1:
             raise UserError(f"cut_steps must be at least 1, not {cut_steps}.")
@@ -143,6 +156,11 @@ class SACAgent(OnlineAgent):
         super().__init__("sac", GymnasiumWorld(env, seed), seed=seed, endings=tuple(ENDINGS), **settings)
         self.cuts = {cut: self.path.with_name(f"{self.path.stem}-{cut}{self.path.suffix}") for cut in cuts}
         self.cut_steps, self.show, self.files = cut_steps, show, [self.path, *self.cuts.values()]
+        self.kept = kept
+        if kept is not None:
+            check_ending(kept, (".npz",))
+            check_target(kept)
+            self.files.append(kept)
         self.settings["cuts"] = dict.fromkeys(cuts, cut_steps)
         self.block = Steps.empty(self.schedule.block, self.world.size, self.world.actions.size)
 
@@ -200,6 +218,9 @@ class SACAgent(OnlineAgent):
             if not file.exists():
                 policy = now.learner.model.policy
                 write(file, cut_table(cut, now.snapshots, policy, table, world, self.cut_steps, self.show))
+        space = world.actions
+        if self.kept is not None and not self.kept.exists():
+            write_policy(self.kept, HostPolicy(now.learner.model.policy, space.size, space.low, space.high))
         write(self.path, table)
         return table
 

@@ -11,6 +11,7 @@ from gymnasium_robotics.envs.maze.ant_maze_v5 import AntMazeEnv
 from gymnasium_robotics.envs.maze.point_maze import PointMazeEnv
 from numpy.typing import NDArray
 
+from dr3.envs.ant_body import as_in_d4rl
 from dr3.envs.mazes import MAZES, Cell, Maze
 
 SUCCESS_RADIUS = 0.5
@@ -36,7 +37,7 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         if body == "ant":
             self.simulator: Any = AntMazeEnv(**options, include_cfrc_ext_in_observation=False)
             self.simulator.ant_env._reset_noise_scale = ANT_NOISE  # no argument reaches it
-            _as_in_d4rl(self.simulator.ant_env.model)
+            as_in_d4rl(self.simulator.ant_env.model)
         else:
             self.simulator = PointMazeEnv(**options)
         self.simulator.position_noise_range = 0.0  # the noise is ours
@@ -99,13 +100,6 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def _place_in_simulator(self, cell: Cell) -> NDArray[np.float64]:
         return self.simulator.maze.cell_rowcol_to_xy(np.array(self._in_simulator(cell)))
-
-
-def _as_in_d4rl(model: Any) -> None:
-    """D4RL's ant is slower and weaker than Gymnasium's: 0.1 seconds between actions, and at most 30 units of torque."""
-    model.opt.timestep = 0.02  # of which there are 5 in a step; Gymnasium's ant has 0.01
-    model.actuator_gear[:, 0] = 30.0  # Gymnasium's: 150
-    model.geom_solimp[:, :3] = 0.8, 0.8, 0.01  # how soft contacts are
 
 
 def maze_world(name: str, limit: int, render_mode: str | None = None) -> gymnasium.Env:

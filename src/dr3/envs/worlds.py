@@ -69,6 +69,13 @@ def _maze(name: str, *, render_mode: str | None) -> gymnasium.Env:
     return maze_world(name, POINT_LIMITS[name.partition("/")[2]] if task is None else task.limit, render_mode)
 
 
+def _walk(*, render_mode: str | None) -> gymnasium.Env:
+    _import("mujoco", "ant/waypoints", "mujoco")
+    from dr3.envs.ant_walk import ant_walk
+
+    return ant_walk(render_mode)
+
+
 def _kitchen(name: str, *, render_mode: str | None) -> gymnasium.Env:
     from dr3.envs.kitchen import kitchen_world
 
@@ -157,10 +164,11 @@ def _import(module: str, name: str, extra: str) -> Any:
 
 def _own(name: str) -> Any:
     family = name.partition("/")[0]
+    whole = {"ant/d4rl": _ant_of_d4rl, "ant/waypoints": _walk}
     makers = {"antmaze": _maze, "pointmaze": _maze, "kitchen": _kitchen}
-    return _ant_of_d4rl if name == "ant/d4rl" else partial(makers.get(family, _of_gymnasium), name)
+    return whole.get(name) or partial(makers.get(family, _of_gymnasium), name)
 
 
 # Besides these, whatever Gymnasium can make.
-_NAMES = (*(task.world for task in TASKS.values()), "Ant-v5", *(f"pointmaze/{maze}" for maze in MAZES))
+_NAMES = (*(task.world for task in TASKS.values()), "Ant-v5", "ant/waypoints", *(f"pointmaze/{maze}" for maze in MAZES))
 WORLDS = Registry("world", {name: _own(name) for name in _NAMES})
