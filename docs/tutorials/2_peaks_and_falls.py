@@ -92,8 +92,8 @@ _ = panels[0].legend(frameon=False)
 # ## Select
 #
 # All checkpoints of all members are candidates. Fitted Q evaluation estimates what each policy is
-# worth from the episodes that were held out; where several cannot be told apart the earliest is
-# kept, and where none can be told from the logged policy it says so.
+# worth from the episodes that were held out; where several cannot be told apart it
+# keeps the one that is surest to be better than the logged policy, and where none is, it says so.
 
 # %%
 from dr3.diagnostics import rank

@@ -32,9 +32,9 @@ def scores(found, noise, gain=None):
     return Scores(found, spread, gains, {}, None, 100)
 
 
-def told(found, noise, gain=None, steps=(10, 20, 30)):
+def told(found, noise, gain=None, steps=(10, 20, 30), way="surest"):
     ones: Any = candidates(*steps)
-    return _told(ones, scores(found, noise, gain), "fqe", "log")
+    return _told(ones, scores(found, noise, gain), "fqe", "log", way)
 
 
 def test_the_best_is_chosen_where_it_can_be_told():
@@ -44,12 +44,46 @@ def test_the_best_is_chosen_where_it_can_be_told():
     assert [one.step for one in ranking.order] == [20, 30, 10]
 
 
-def test_the_earliest_of_those_that_cannot_be_told_apart():
-    ranking = told([4.9, 1.0, 5.0], 0.5, gain=[4.9, 1.0, 5.0])
+# Four candidates against a logged policy of 2: the second comes out best; the first has a wide interval, the third the
+# narrowest, the fourth cannot be told from the logged policy.
+FOUND, SPREAD = np.array([4.1, 5.0, 4.9, 4.6]), np.array([0.6, 0.8, 0.2, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("way", "step", "why"),
+    [
+        ("surest", 30, "the surest of them (worth at least 2.51 more than the logged policy)"),
+        ("one-error", 30, "the earliest of them within one standard error of the largest score"),
+        ("earliest", 10, "the earliest of them"),
+        ("largest", 40, "the one with the largest score"),
+    ],
+)
+def test_which_is_kept_of_those_that_cannot_be_told_apart(way, step, why):
+    ones: Any = candidates(10, 40, 30, 20)
+    noise = np.random.default_rng(0).standard_normal((2000, 4))
+    spread = FOUND + SPREAD * (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1)
+    ranking = _told(ones, Scores(FOUND, spread, spread - 2.0, {}, None, 10_000), "fqe", "log", way)
     assert ranking.chosen is not None
-    assert (ranking.chosen.step, ranking.abstained) == (10, True)
-    assert [one.step for one in ranking.tied] == [30, 10]
-    assert ranking.sentence == "These 2 cannot be told apart; keep the earliest, run@10."
+    assert (ranking.chosen.step, ranking.abstained) == (step, True)
+    assert [one.step for one in ranking.tied] == [40, 30, 20, 10]
+    begins = f"These 4 cannot be told apart, 3 of them can be told from the logged policy; keep run@{step}, {why}"
+    assert ranking.sentence.startswith(begins)
+
+
+def test_the_surest_is_the_highest_lower_limit_by_hand():
+    """Lower limits of the gains: 2.1 - 1.96 * 0.6 = 0.92, 3 - 1.96 * 0.8 = 1.43, 2.9 - 1.96 * 0.2 = 2.51."""
+    noise = np.random.default_rng(0).standard_normal((2000, 4))
+    spread = FOUND + SPREAD * (noise - noise.mean(axis=0)) / noise.std(axis=0, ddof=1)
+    one = Scores(FOUND, spread, spread - 2.0, {}, None, 10_000)
+    assert [one.least(k) for k in range(3)] == pytest.approx([0.92, 1.43, 2.51], abs=0.01)
+    assert [one.beats_logged(k) for k in range(4)] == [True, True, True, False]
+
+
+def test_without_a_logged_value_the_surest_has_the_highest_lower_limit_of_its_score():
+    ranking = told([4.9, 1.0, 5.0], 0.5)
+    assert ranking.chosen is not None
+    assert (ranking.chosen.step, ranking.gain) == (30, None)
+    assert "a score of at least" in ranking.sentence
 
 
 def test_nothing_is_chosen_where_none_can_be_told_from_the_logged_policy():
@@ -67,7 +101,7 @@ def test_what_is_kept_beats_the_logged_policy_itself():
     assert [one.step for one in ranking.tied] == [20, 30, 10]
     assert ranking.chosen is not None
     assert ranking.chosen.step == 20
-    assert "the earliest that can be told from the logged policy, run@20" in ranking.sentence
+    assert "2 of them can be told from the logged policy; keep run@20" in ranking.sentence
 
 
 def test_what_has_no_score_is_last():

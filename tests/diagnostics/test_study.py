@@ -64,13 +64,23 @@ def test_recall_by_hand():
     assert recalls([told, late, stayed, poor])["s"] == Outcomes(1, 2)
 
 
+def kept(worth, best=6.0, logged=4.0, worst=1.0, mean=3.0):
+    return Kept("run", "fqe", "surest", True, 1, worth, best, mean, worst, logged)
+
+
 def test_what_was_kept_rightly():
     nothing = float("nan")
-    assert Kept("run", "fqe", True, 5.0, 6.0, 4.0).rightly
-    assert not Kept("run", "fqe", True, 3.0, 6.0, 4.0).rightly
-    assert Kept("run", "fqe", False, nothing, 4.0, 4.0).rightly
-    assert not Kept("run", "fqe", False, nothing, 6.0, 4.0).rightly
-    assert Kept("run", "td-error", True, 5.0, 6.0, nothing).rightly is None
+    assert kept(5.0).rightly
+    assert not kept(3.0).rightly
+    assert kept(nothing, best=4.0).rightly
+    assert not kept(nothing).rightly
+    assert kept(5.0, logged=nothing).rightly is None
+
+
+def test_what_is_lost_by_what_was_kept():
+    assert (kept(5.0).regret, kept(5.0).regret_of_any) == (pytest.approx(0.2), pytest.approx(0.6))
+    assert np.isnan(kept(float("nan")).regret)
+    assert np.isnan(kept(1.0, best=1.0).regret)
 
 
 def test_outcomes_by_hand():

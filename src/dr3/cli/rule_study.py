@@ -46,7 +46,7 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
         "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
         "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
         "recall": {name: {"shown": of.dropped, "fell": of.counted} for name, of in recalled.items()},
-        "kept": [for_json({**asdict(one), "rightly": one.rightly}) for one in kept],
+        "kept": [for_json({**asdict(one), "rightly": one.rightly, "regret": one.regret}) for one in kept],
         "trials": [to_json(trial) for trial in found],
     }
 
@@ -83,9 +83,10 @@ def kept_by_rankings(opened: Sequence[Runs], options: Select) -> list[Kept]:
     rules = [rule for rule in RANKINGS if not options.rules or rule in options.rules]
     known = [runs for runs in opened if DISCOUNTED_VALUE in runs.evaluations]  # what estimates are held against
     return [
-        keeping(runs, rule, table_for(runs, options.held_out) or table_for(runs, options.data))
+        kept
         for rule in rules
         for runs in known
+        for kept in keeping(runs, rule, table_for(runs, options.held_out) or table_for(runs, options.data))
     ]
 
 
@@ -158,21 +159,29 @@ def _print_rules(rows: dict[str, Row], found: Sequence[RuleTrial], options: Sele
 
 
 def _print_kept(kept: Sequence[Kept]) -> None:
+    import numpy as np
     from rich.table import Table
 
     if not kept:
         return
     table = Table(
         title="What dr3 select keeps of a run, its members and checkpoints ranked together",
-        caption="By true discounted values, against that of the logged policy.",
+        caption="By true discounted values, against that of the logged policy. Regret: means over runs of which one "
+        "was kept, as a share of the distance from the run's worst to its best.",
     )
-    for column in ("rule", "kept one", "better than the logged", "kept none", "none was better", "told the best"):
-        table.add_column(column, justify="left" if column == "rule" else "right")
-    for rule in dict.fromkeys(one.rule for one in kept):
-        of = [one for one in kept if one.rule == rule]
+    columns = ("rule", "keep", "kept one", "better than the logged", "kept none", "none was better", "regret", "any")
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("rule", "keep") else "right")
+    for rule, way in dict.fromkeys((one.rule, one.way) for one in kept):
+        of = [one for one in kept if (one.rule, one.way) == (rule, way)]
         some, none = ([one for one in of if (one.kept == one.kept) is is_one] for is_one in (True, False))
         right = [_share([one.rightly for one in part]) for part in (some, none)]
-        table.add_row(rule, str(len(some)), right[0], str(len(none)), right[1], str(sum(one.told for one in some)))
+        known = [one for one in some if one.regret == one.regret]
+        regrets = [
+            f"{np.mean(column):.2f}" if known else "–"
+            for column in ([one.regret for one in known], [one.regret_of_any for one in known])
+        ]
+        table.add_row(rule, way, str(len(some)), right[0], str(len(none)), right[1], *regrets)
     plain_console().print(table)
 
 

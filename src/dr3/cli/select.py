@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -48,6 +48,10 @@ class Select:
 
     rule: str | None = None
     """How to choose: fqe (the default), td-error or tournament; or last, step:N, coadaptation, healthy, q, srank."""
+
+    keep: Literal["surest", "one-error", "earliest", "largest"] = "surest"
+    """Which of those that a ranking cannot tell apart and can tell from the logged policy: the surest to be better than
+    that, the earliest within one standard error of the largest score, the earliest, or the one with the largest."""
 
     data: str | None = None
     """What the runs were trained on, where it is not where it was; {world} stands for the world of a run's own data."""
@@ -103,6 +107,8 @@ def _refuse_what_means_nothing(options: Select) -> None:
         raise UserError("--rules says what --measure compares: add --measure, or choose by one rule with --rule.")
     if not options.measure and not options.gradients:
         raise UserError("--no-gradients is for --measure.")
+    if options.keep != "surest" and (options.measure or (options.rule or "fqe") not in RANKINGS):
+        raise UserError(f"--keep is for the rankings: {', '.join(RANKINGS)}; --measure compares all ways to keep one.")
     named = options.rules or tuple(filter(None, [options.rule]))
     judging = {*READ_HELD_OUT, *RANKINGS}
     if options.held_out is not None and named and not set(named) & judging:
@@ -130,7 +136,7 @@ def _rank(opened: Sequence[Runs], options: Select) -> tuple[dict[str, Any], int]
 
     first = opened[0]
     table = table_for(first, options.held_out) or table_for(first, options.data)
-    ranking = rank(opened, options.rule or "fqe", table)
+    ranking = rank(opened, options.rule or "fqe", table, keep=options.keep)
     if not options.json:
         _print_ranking(ranking)
     return ranking.to_json(), 1 if ranking.chosen is None else 0
@@ -143,17 +149,22 @@ def _print_ranking(ranking: Ranking) -> None:
 
     table = Table(
         title=f"Rule {ranking.rule}: {RANKINGS[ranking.rule]}",
-        caption=f"Judged by {ranking.judged_by}; 95 % intervals; * cannot be told from the best. No simulator used.",
+        caption=f"Judged by {ranking.judged_by}; 95 % intervals; * cannot be told from the best, > is kept. "
+        "No simulator used.",
     )
     for column in ("", "member", "checkpoint", "score"):
         table.add_column(column, justify="right" if column == "score" else "left")
     tied = {one.name for one in ranking.tied}
-    for one in ranking.order[:MOST_SHOWN]:
+    shown = ranking.order[:MOST_SHOWN]
+    if ranking.chosen is not None and ranking.chosen not in shown:
+        shown.append(ranking.chosen)
+    for one in shown:
         score = ranking.scores.get(one.name)
         told = ranking.reasons.get(one.name, "") if score is None else score.text("{:.4g}".format)
-        table.add_row("*" if one.name in tied else "", one.label, one.name, told)
+        mark = ">" if one is ranking.chosen else "*" if one.name in tied else ""
+        table.add_row(mark, one.label, one.name, told)
     plain_console().print(table)
-    if (more := len(ranking.order) - MOST_SHOWN) > 0:
+    if (more := len(ranking.order) - len(shown)) > 0:
         print(f"{more} more are in selection.json.")
     if ranking.logged is not None:
         print(f"The policy that logged is worth {ranking.logged.text('{:.4g}'.format)}.")

@@ -1,7 +1,13 @@
 """Members and checkpoints of one or several runs in one ranking, with intervals; and what can be told from it.
 
-Where the best cannot be told from others, they are named and the earliest is kept: what came later was not shown to be
-better. What is kept can be told from the policy that logged; where nothing can, nothing is chosen.
+Where the best cannot be told from others, they are named, and one of them is kept that can be told from the policy that
+logged; where nothing can, nothing is chosen.
+
+Which one is a choice of its own (`WAYS`). The surest is the one whose gain over the logged policy has the highest lower
+limit L. Where all intervals hold, its gain G is at least L, that is at least the best one's L, and so at most the width
+of the best one's interval below the best one's G: a policy that the log knows little of cannot be kept for its wide
+interval, nor for an estimate that luck made large. The earliest of them has no such bound: the wider an interval, the
+sooner it reaches the best.
 """
 
 from __future__ import annotations
@@ -34,6 +40,13 @@ RANKINGS = {
     "td-error": "the smallest TD error, the critic being its own target network",
     "tournament": "the smallest of the largest projected Bellman errors against each other critic (BVFT)",
 }
+WAYS = {
+    "surest": "of those that cannot be told from the best the one whose gain over the logged policy is largest at its "
+    "lower 95 % limit (its score, where the logged policy has none)",
+    "one-error": "the earliest whose score is within one standard error of the largest",
+    "earliest": "the earliest of those that cannot be told from the best",
+    "largest": "the one with the largest score",
+}  # of those that can be told from the logged policy
 MOST_ROWS = 4096  # rows of whole episodes on which critics are compared without fitting others
 BINS = 8  # by which a tournament tells values of one critic apart
 BOOTSTRAPS = 50
@@ -50,12 +63,40 @@ class Scores:
     logged: Interval | None
     episodes: int
 
+    def interval(self, number: int) -> Interval:
+        """Of one candidate's score."""
+        return bootstrap_interval(float(self.found[number]), self.bootstrapped[:, number], self.episodes)
+
+    def gain(self, number: int) -> Interval | None:
+        """How much more than the logged policy one is worth; None where that has no value by the same rule."""
+        if self.gains is None:
+            return None
+        gains = self.gains[:, number]
+        return bootstrap_interval(float(gains.mean()), gains, self.episodes)
+
+    def least(self, number: int) -> float:
+        """The lower limit of the gain, or where there is none of the score; -inf without limits."""
+        limit = (self.gain(number) or self.interval(number)).lower
+        return limit if np.isfinite(limit) else -np.inf
+
+    def beats_logged(self, number: int) -> bool:
+        """Whether one is worth more than the logged policy, where that has a value."""
+        gain = self.gain(number)
+        return gain is None or gain.lower > 0
+
+    def tells(self, first: int, second: int) -> bool:
+        """Whether one is better than another, by the interval of their difference over the same bootstraps."""
+        between = self.bootstrapped[:, first] - self.bootstrapped[:, second]
+        estimate = float(self.found[first] - self.found[second])
+        return first != second and bootstrap_interval(estimate, between, self.episodes).lower > 0
+
 
 @dataclass(frozen=True)
 class Ranking:
     """Every candidate, the best first, and what is to be kept."""
 
     rule: str
+    keep: str  # of `WAYS`
     judged_by: str
     order: list[Candidate]  # the best first; those without a score last
     scores: dict[str, Interval]  # by name
@@ -65,12 +106,14 @@ class Ranking:
     abstained: bool
     sentence: str
     logged: Interval | None
+    gain: Interval | None  # of what is kept: how much more than the logged policy, where that has a score
 
     def to_json(self) -> dict[str, Any]:
         return {
             "rule": self.rule,
-            "protocol": f"{RANKINGS[self.rule]}; the earliest of those that cannot be told from the best, and can be "
-            "told from the logged policy where that has a score",
+            "protocol": f"{RANKINGS[self.rule]}; of those that can be told from the logged policy, where that has a "
+            f"score, {WAYS[self.keep]}",
+            "keep": self.keep,
             "simulator": False,
             "judged_by": self.judged_by,
             "run": None if self.chosen is None else str(self.chosen.runs.path),
@@ -79,6 +122,7 @@ class Ranking:
             "abstained": self.abstained,
             "sentence": self.sentence,
             "logged": None if self.logged is None else _plain(self.logged),
+            "gain": None if self.gain is None else _plain(self.gain),
             "tied": [one.name for one in self.tied],
             "ranking": [
                 {
@@ -94,7 +138,12 @@ class Ranking:
 
 
 def rank(
-    opened: Sequence[Runs], rule: str = "fqe", data: Transitions | None = None, *, fqe: FQE | None = None
+    opened: Sequence[Runs],
+    rule: str = "fqe",
+    data: Transitions | None = None,
+    *,
+    keep: str = "surest",
+    fqe: FQE | None = None,
 ) -> Ranking:
     """Rank every member and checkpoint of runs, say what can be told, and write `selection.json` into their folders.
 
@@ -102,12 +151,15 @@ def rank(
         opened: The runs; of several, all must fit the one log that they are judged by.
         rule: One of `RANKINGS`.
         data: The log; None is what the first run held out, else what it was trained on.
+        keep: Which of those that cannot be told apart: one of `WAYS`.
         fqe: How fitted Q evaluation is done; None is its defaults.
 
     Returns:
         The ranking; `chosen` is what to keep, None where nothing could be told from the logged policy.
     """
-    ranking = ranking_of(opened, rule, data, fqe=fqe)
+    if keep not in WAYS:
+        raise UserError(f"There is no way {keep!r} to keep one; there are {', '.join(WAYS)}.")
+    ranking = rankings_of(opened, rule, data, fqe=fqe)[keep]
     for runs in opened:
         record = ranking.to_json()
         if ranking.chosen is not None and ranking.chosen.runs.path != runs.path:
@@ -116,10 +168,10 @@ def rank(
     return ranking
 
 
-def ranking_of(
+def rankings_of(
     opened: Sequence[Runs], rule: str = "fqe", data: Transitions | None = None, *, fqe: FQE | None = None
-) -> Ranking:
-    """The ranking, written nowhere.
+) -> dict[str, Ranking]:
+    """The ranking by each of `WAYS` to keep one, from the same scores; written nowhere.
 
     Args:
         opened: The runs; of several, all must fit the one log that they are judged by.
@@ -141,50 +193,68 @@ def ranking_of(
             raise UserError("Policies of different discounts have values in different units; rank them apart.")
     table = judged_by(opened[0], data)
     scores = (_by_fqe if rule == "fqe" else _by_critics)(candidates, table, rule, fqe)
-    return _told(candidates, scores, rule, table.name)
+    return {way: _told(candidates, scores, rule, table.name, way) for way in WAYS}
 
 
-def _told(candidates: Sequence[Candidate], scores: Scores, rule: str, source: str) -> Ranking:
+def _told(candidates: Sequence[Candidate], scores: Scores, rule: str, source: str, way: str = "surest") -> Ranking:
     found = scores.found
-    intervals = {
-        one.name: bootstrap_interval(float(found[k]), scores.bootstrapped[:, k], scores.episodes)
-        for k, one in enumerate(candidates)
-        if np.isfinite(found[k])
-    }
-    reasons = {candidates[k].name: why for k, why in scores.reasons.items()}
     order = sorted(range(len(candidates)), key=lambda k: (not np.isfinite(found[k]), -np.nan_to_num(found[k])))
-    ranked = [candidates[k] for k in order]
-    if not intervals:
-        return Ranking(rule, source, ranked, {}, reasons, [], None, True, "None has a score.", scores.logged)
-    best = order[0]
-    tied = [k for k in order if np.isfinite(found[k]) and not _more(scores, scores.bootstrapped, best, k)]
+    known = [k for k in order if np.isfinite(found[k])]
+    tied = [k for k in known if not scores.tells(known[0], k)]
     # An interval that is wide enough reaches the best from anywhere: what is kept must beat the logged policy itself.
-    able = [k for k in tied if _beats_logged(scores, k)]
-    chosen, sentence = None, "None can be told from the logged policy; nothing is chosen."
-    if able:
-        chosen = candidates[min(able, key=lambda k: (candidates[k].step, -found[k]))]
-        sentence = f"Keep {chosen.name}: it can be told from all others."
-        if len(tied) > 1:
-            which = "the earliest" if len(able) == len(tied) else "the earliest that can be told from the logged policy"
-            sentence = f"These {len(tied)} cannot be told apart; keep {which}, {chosen.name}."
-    names = [candidates[k] for k in tied]
-    abstained = chosen is None or len(tied) > 1
-    return Ranking(rule, source, ranked, intervals, reasons, names, chosen, abstained, sentence, scores.logged)
+    able = [k for k in tied if scores.beats_logged(k)]
+    kept = _kept(way, candidates, scores, able) if able else None
+    if kept is not None:
+        sentence = _sentence(way, candidates[kept].name, scores, kept, tied, able)
+    else:
+        sentence = "None can be told from the logged policy; nothing is chosen." if known else "None has a score."
+    return Ranking(
+        rule=rule,
+        keep=way,
+        judged_by=source,
+        order=[candidates[k] for k in order],
+        scores={candidates[k].name: scores.interval(k) for k in known},
+        reasons={candidates[k].name: why for k, why in scores.reasons.items()},
+        tied=[candidates[k] for k in tied],
+        chosen=None if kept is None else candidates[kept],
+        abstained=kept is None or len(tied) > 1,
+        sentence=sentence,
+        logged=scores.logged,
+        gain=None if kept is None else scores.gain(kept),
+    )
 
 
-def _beats_logged(scores: Scores, number: int) -> bool:
-    """Whether one is worth more than the logged policy, where that has a value by the same rule."""
-    if scores.gains is None:
-        return True
-    gains = scores.gains[:, number]
-    return bootstrap_interval(float(gains.mean()), gains, scores.episodes).lower > 0
+def _kept(way: str, candidates: Sequence[Candidate], scores: Scores, able: Sequence[int]) -> int:
+    """Which of those that can neither be told from the best nor taken for the logged policy; the best comes first."""
+    if way == "surest":
+        return max(able, key=lambda k: (scores.least(k), scores.found[k]))
+    if way == "largest":
+        return able[0]
+    if way == "one-error":
+        error = np.std(scores.bootstrapped[:, able[0]], ddof=1)
+        able = [k for k in able if scores.found[k] >= scores.found[able[0]] - error]
+    return min(able, key=lambda k: (candidates[k].step, -scores.found[k]))
 
 
-def _more(scores: Scores, bootstrapped: Floats, first: int, second: int) -> bool:
-    """Whether one is better than another, by the interval of their difference over the same bootstraps."""
-    between = bootstrapped[:, first] - bootstrapped[:, second]
-    estimate = float(scores.found[first] - scores.found[second])
-    return first != second and bootstrap_interval(estimate, between, scores.episodes).lower > 0
+def _sentence(way: str, name: str, scores: Scores, kept: int, tied: Sequence[int], able: Sequence[int]) -> str:
+    """What is kept, out of how many, and why that one."""
+    least = scores.least(kept)
+    if not np.isfinite(least):
+        sure = "too few episodes for an interval"
+    elif scores.gains is None:
+        sure = f"a score of at least {least:.3g}"
+    else:
+        sure = f"worth at least {least:.3g} more than the logged policy"
+    if len(tied) == 1:
+        return f"Keep {name}: it can be told from all others ({sure})."
+    among = "" if len(able) == len(tied) else f", {len(able)} of them can be told from the logged policy"
+    why = {
+        "surest": "the surest of them",
+        "one-error": "the earliest of them within one standard error of the largest score",
+        "earliest": "the earliest of them",
+        "largest": "the one with the largest score",
+    }[way]
+    return f"These {len(tied)} cannot be told apart{among}; keep {name}, {why} ({sure})."
 
 
 def _by_fqe(candidates: Sequence[Candidate], table: Transitions, rule: str, fqe: FQE | None) -> Scores:

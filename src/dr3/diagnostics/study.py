@@ -14,7 +14,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics.checks import Thresholds, signs, unhealthy_at
 from dr3.diagnostics.health import label_of
 from dr3.diagnostics.measure import HELD_OUT_ERROR, Measurements, held_out_errors, measure
-from dr3.diagnostics.ranking import ranking_of
+from dr3.diagnostics.ranking import rankings_of
 from dr3.diagnostics.selection import choose, fqe_of_runs, frozen, scores_of, steps_for
 from dr3.errors import UserError
 from dr3.files import for_json
@@ -196,9 +196,13 @@ class Kept:
 
     run: str
     rule: str
+    way: str  # of `WAYS` to keep one
     told: bool  # the best could be told from all others
+    tied: int  # how many could not be told from the best
     kept: float  # true discounted value of what it kept; NaN where it kept nothing
-    best: float  # the largest of all that was ranked
+    best: float  # the largest of all that was ranked,
+    mean: float  # what one of them drawn at random is worth,
+    worst: float  # and the smallest
     logged: float  # what the policy that logged is worth
 
     @property
@@ -208,9 +212,19 @@ class Kept:
             return None
         return self.best <= self.logged if np.isnan(self.kept) else self.kept > self.logged
 
+    @property
+    def regret(self) -> float:
+        """What is lost by it, as a share of the distance from the worst to the best; NaN where it kept nothing."""
+        return (self.best - self.kept) / (self.best - self.worst) if self.best > self.worst else float("nan")
 
-def keeping(runs: Runs, rule: str, data: Transitions | None = None) -> Kept:
-    """Rank the policies of an evaluated run, and hold what is kept against what they were really worth.
+    @property
+    def regret_of_any(self) -> float:
+        """The same for one drawn at random, of a run of which it kept one."""
+        return float("nan") if np.isnan(self.regret) else (self.best - self.mean) / (self.best - self.worst)
+
+
+def keeping(runs: Runs, rule: str, data: Transitions | None = None) -> list[Kept]:
+    """Rank the policies of an evaluated run, and hold what each way keeps against what they were really worth.
 
     Args:
         runs: The run, evaluated in a world.
@@ -219,19 +233,27 @@ def keeping(runs: Runs, rule: str, data: Transitions | None = None) -> Kept:
     """
     if DISCOUNTED_VALUE not in runs.evaluations:
         raise UserError(f"{runs.path} was never evaluated in a world: without true values no ranking can be measured.")
-    ranking = ranking_of([runs], rule, data)
     place = {int(step): number for number, step in enumerate(runs.evaluation_steps)}
     worth = runs.evaluations[DISCOUNTED_VALUE]
-    true = {one.name: float(worth[one.member, place[one.step]]) for one in ranking.order if one.step in place}
-    values = [true[name] for name in ranking.scores if name in true]
-    return Kept(
-        run=str(runs.path),
-        rule=rule,
-        told=not ranking.abstained,
-        kept=float("nan") if ranking.chosen is None else true.get(ranking.chosen.name, float("nan")),
-        best=max(values, default=float("nan")),
-        logged=float("nan") if ranking.logged is None else ranking.logged.estimate,
-    )
+    found = []
+    for way, ranking in rankings_of([runs], rule, data).items():
+        true = {one.name: float(worth[one.member, place[one.step]]) for one in ranking.order if one.step in place}
+        values = [true[name] for name in ranking.scores if name in true] or [float("nan")]
+        found.append(
+            Kept(
+                run=str(runs.path),
+                rule=rule,
+                way=way,
+                told=not ranking.abstained,
+                tied=len(ranking.tied),
+                kept=float("nan") if ranking.chosen is None else true.get(ranking.chosen.name, float("nan")),
+                best=max(values),
+                mean=float(np.mean(values)),
+                worst=min(values),
+                logged=float("nan") if ranking.logged is None else ranking.logged.estimate,
+            )
+        )
+    return found
 
 
 def _first(shown: NDArray[np.bool_]) -> list[int]:
