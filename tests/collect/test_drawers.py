@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +11,19 @@ import pytest
 from dr3.cli import invoke
 from dr3.collect import drawers as collection
 from dr3.collect.drawers import collect_drawers
-from dr3.collect.drawers_policies import act, close_drawer, open_drawer
+from dr3.collect.drawers_policies import act, close_drawer, open_drawer, take_ball
 from dr3.collect.drawers_skills import PRIOR, solve
 from dr3.data import Frames, load
+from dr3.envs import make_world
 from dr3.envs.drawers import DrawersEnv
+from dr3.envs.drawers_scene import NEUTRAL
 from dr3.errors import UserError
 from dr3.runs.folder import RunFolder
 
 
-def collect_little(task: str, out: Path, seed: int = 0):
-    return collect_drawers(task, out=out, episodes=2, steps=3, seed=seed, workers=1, progress=False)
+def collect_little(task: str, out: Path, seed: int = 0, **how: Any):
+    chosen: dict[str, Any] = {"episodes": 2, "steps": 3, **how}
+    return collect_drawers(task, out=out, **chosen, seed=seed, workers=1, progress=False)
 
 
 def play(env: DrawersEnv, script, steps: int) -> dict:
@@ -42,7 +46,7 @@ def blind(monkeypatch) -> None:
         ("drawers/closed", open_drawer, "bottom", (0.95, 1.01)),
         ("drawers/blocked-by-drawer", close_drawer, "top", (-0.01, 0.05)),
         ("drawers/blocked-by-drawer", open_drawer, "bottom", (-0.01, 0.2)),  # the upper drawer is in the way
-        ("drawers/blocked-by-object", open_drawer, "bottom", (-0.01, 0.2)),  # the block is
+        ("drawers/blocked-by-object", open_drawer, "bottom", (-0.01, 0.5)),  # the block is
     ],
 )
 def test_what_opens_and_closes_a_drawer(blind, task, script, drawer, where) -> None:
@@ -58,12 +62,34 @@ def test_the_wrong_way_opens_nothing(blind) -> None:
     assert play(env, open_drawer(env.scene, "bottom", wrong=True), 30)["bottom"] < 0.05
 
 
-def test_a_script_that_is_over_goes_home_and_actions_are_noisy_and_clipped() -> None:
+def test_closing_the_fingers_is_a_phase_and_the_ball_is_held_at_the_end(blind) -> None:
+    env = DrawersEnv("drawers/open")
+    env.reset(seed=0)
+    script = take_ball(env.scene, np.random.default_rng(0))
+    fingers, rewards = [], []
+    for wanted in script:
+        fingers.append(wanted[6])
+        rewards.append(env.step(np.clip(wanted, -0.9, 0.9))[1])
+    closing = fingers.index(-0.7)
+    assert fingers[:closing] == [0.7] * closing
+    assert fingers[closing:] == [-0.7] * (len(fingers) - closing)
+    assert len(fingers) - closing > 8  # closing, lifting, home, holding
+    assert rewards[-5:] == [1.0] * 5
+
+
+def test_a_ball_that_was_missed_is_not_held(blind) -> None:
+    env = DrawersEnv("drawers/open")
+    env.reset(seed=0)
+    rewards = [env.step(one)[1] for one in take_ball(env.scene, np.random.default_rng(0), wrong=True)]
+    assert not any(rewards)
+
+
+def test_a_script_that_is_over_asks_for_nothing_and_actions_are_noisy_and_clipped() -> None:
     random = np.random.default_rng(0)
     actions = np.stack([act(iter(()), random) for _ in range(400)])
     assert actions.dtype == np.float32
-    np.testing.assert_allclose(actions.mean(axis=0), [0] * 7 + [0.7], atol=0.03)
-    np.testing.assert_allclose(actions[:, :7].std(axis=0), 0.1, atol=0.02)
+    np.testing.assert_allclose(actions.mean(axis=0), [0] * 8, atol=0.03)
+    np.testing.assert_allclose(actions.std(axis=0), 0.1, atol=0.02)
     pushed = act(iter([np.array([9.0, -9.0, *[0.0] * 6])]), random)
     assert pushed[:2].tolist() == pytest.approx([0.9, -0.9])
 
@@ -108,6 +134,25 @@ def test_two_files_one_without_rewards(tmp_path) -> None:
     assert len(load(f"{tmp_path}/prior.npz:trajectories=50%+{tmp_path}/task.npz:trajectories=50%")) == 6 + 3
     with pytest.raises(UserError, match="is there already"):
         collect_little("drawers/blocked-by-drawer", tmp_path)
+
+
+def test_the_same_episodes_as_numbers(tmp_path, blind) -> None:
+    collect_little("drawers/closed", tmp_path, observation="state", steps=40, episodes=3)
+    prior, task = load(tmp_path / "prior.npz"), load(tmp_path / "task.npz")
+    assert prior.world == 'drawers/closed{"observation": "state"}'
+    assert make_world(prior.world).observation_space.shape == prior.observations.shape[1:] == (15,)
+    # An episode ends with its script, at home; the next begins there.
+    for table, opened in ((prior, 0), (task, 1)):
+        seen, following = np.asarray(table.observations), np.asarray(table.next_observations)
+        assert table.timeouts.sum() == 3
+        assert len(table) < 3 * 40
+        ends = np.flatnonzero(table.timeouts)
+        np.testing.assert_allclose(following[ends, 2], NEUTRAL[2], atol=0.02)
+        starts = np.append(0, ends[:-1] + 1)
+        np.testing.assert_allclose(seen[starts, 2], NEUTRAL[2], atol=1e-3)
+        np.testing.assert_allclose(seen[starts, -1], opened, atol=1e-6)
+        within = np.flatnonzero(~table.timeouts)
+        np.testing.assert_array_equal(following[within], seen[within + 1])
 
 
 @pytest.mark.usefixtures("camera")

@@ -131,10 +131,13 @@ class CollectDrawers:
     """Episodes of each skill."""
 
     steps: int = 40
-    """Steps of each episode."""
+    """The most steps of an episode, which ends with its script."""
 
     seed: int = 0
     """Another seed, other episodes."""
+
+    observation: Literal["picture", "state"] = "picture"
+    """What the arm sees: the camera's picture, or 15 numbers that say where things are. The episodes are the same."""
 
     workers: int | None = None
     """Processes; by default one for each core. The data does not depend on it."""

@@ -20,6 +20,7 @@ from dr3.collect.processes import in_processes
 from dr3.cores import available_cores
 from dr3.data import Frames, Transitions, assemble, write_npz
 from dr3.data.npz import stored_arrays
+from dr3.envs.drawers import Observation
 from dr3.errors import UserError
 from dr3.files import check_folder, write_json
 
@@ -46,19 +47,22 @@ def collect_drawers(
     episodes: int = 500,
     steps: int = 40,
     seed: int = 0,
+    observation: Observation = "picture",
     workers: int | None = None,
     progress: bool = True,
 ) -> list[Measured]:
-    """Act `episodes` episodes of `steps` steps of each skill of a task; the folder `out` gets prior.npz and task.npz.
+    """Act `episodes` episodes of at most `steps` steps of each skill; the folder `out` gets prior.npz and task.npz.
 
     prior.npz holds the skills before the grasp (`drawers_skills.PRIOR`), one after the other, with every reward 0;
-    task.npz the grasp out of a drawer that stands open, with its rewards. Back come the success rates, also kept in
-    out/success.json. Ctrl-C or SIGTERM stops; the same call goes on, and ends with the same files.
+    task.npz the grasp out of a drawer that stands open, with its rewards. An episode ends with its script, cut by a
+    time-out. Back come the success rates, also kept in out/success.json. The same seed gives the same episodes, as
+    pictures or, with observation="state", as numbers. Ctrl-C or SIGTERM stops; the same call goes on, and ends with the
+    same files.
     """
     folder = Path(out)
     _check(task, episodes, steps, seed, workers)
     check_folder(folder)
-    settings = {"task": task, "episodes": episodes, "steps": steps, "seed": seed}
+    settings = {"task": task, "observation": observation, "episodes": episodes, "steps": steps, "seed": seed}
     return collect(Scripts(folder, settings, workers or available_cores()), progress=progress)
 
 
@@ -68,7 +72,7 @@ class Scripts(Collector):
     unit = "episodes"
 
     def __init__(self, out: Path, settings: dict[str, Any], workers: int) -> None:
-        self.out, self.workers, self.task, self.steps = out, workers, settings["task"], settings["steps"]
+        self.out, self.workers, self.task, self.observation = out, workers, settings["task"], settings["observation"]
         self.tables = {kind: out / f"{kind}.npz" for kind in KINDS}
         folder = out / "unfinished"
         self.parts = []
@@ -76,7 +80,8 @@ class Scripts(Collector):
             total = settings["episodes"] * len(skills_of(self.task, kind))
             for first in range(0, total, EPISODES_PER_PART):
                 where = first, min(EPISODES_PER_PART, total - first), folder / f"{kind}-{first}.npz"
-                self.parts.append(EpisodePart(self.task, kind, settings["seed"], self.steps, *where))
+                how = settings["seed"], settings["steps"]
+                self.parts.append(EpisodePart(self.task, kind, self.observation, *how, *where))
         total = sum(part.count for part in self.parts)
         super().__init__(f"scripts in {self.task}", total, settings, folder, list(self.tables.values()))
 
@@ -98,7 +103,7 @@ class Scripts(Collector):
             columns = {name: np.concatenate([part[name] for part in loaded]) for name in loaded[0]}
             del loaded
             measured += _measure(self.task, kind, columns["succeeded"])
-            write_npz(file, _table(self.task, kind, columns, self.steps))
+            write_npz(file, _table(self.task, kind, columns, self.observation))
         rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
         write_json(self.out / "success.json", {**self.settings, "measured": rates})
         return measured
@@ -123,19 +128,19 @@ def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[Measure
     return [Measured(skill.name, int(own.sum()), len(own)) for skill, own in zip(skills, by_skill, strict=True)]
 
 
-def _table(task: str, kind: str, columns: dict[str, NDArray[Any]], steps: int) -> Transitions:
-    """Episodes of equal length, each cut by a time-out; a frame is stored once, as s' of one row and s of the next."""
-    count = len(columns["frames"])
-    frames = columns["frames"].reshape(count * (steps + 1), *columns["frames"].shape[2:])
-    newest = (np.arange(count)[:, None] * (steps + 1) + np.arange(steps)).ravel().astype(np.int32)
-    rewards = columns["rewards"].ravel() if kind == "task" else np.zeros(count * steps, np.float32)
+def _table(task: str, kind: str, columns: dict[str, NDArray[Any]], observation: Observation) -> Transitions:
+    """Episodes cut by time-outs. A frame is stored once, as s' of one row and s of the next: one more than rows."""
+    frames, ends = columns["frames"], np.cumsum(columns["lengths"])
+    rows = np.arange(ends[-1])
+    newest = (rows + np.searchsorted(ends, rows, side="right")).astype(np.int32)
+    seen = [Frames(frames, of) if observation == "picture" else frames[of] for of in (newest, newest + 1)]
     table = {
-        "observations": Frames(frames, newest),
-        "actions": columns["actions"].reshape(count * steps, -1),
-        "rewards": rewards,
-        "next_observations": Frames(frames, newest + 1),
-        "terminals": np.zeros(count * steps, np.bool_),
-        "timeouts": np.tile(np.arange(steps) == steps - 1, count),
-        "world": task,
+        "observations": seen[0],
+        "actions": columns["actions"],
+        "rewards": columns["rewards"] if kind == "task" else np.zeros(len(rows), np.float32),
+        "next_observations": seen[1],
+        "terminals": np.zeros(len(rows), np.bool_),
+        "timeouts": np.isin(rows, ends - 1),
+        "world": task if observation == "picture" else f'{task}{{"observation": "{observation}"}}',
     }
     return assemble(table, source=task, name=f"{task}-{kind}")

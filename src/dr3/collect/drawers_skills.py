@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dr3.collect.drawers_policies import FLIP, Script, carry_block, close_drawer, open_drawer, take_ball
+from dr3.collect.drawers_policies import FLIP, MISSED, Script, carry_block, close_drawer, open_drawer, take_ball
 from dr3.envs.drawers import CLOSED, OPENED
 from dr3.envs.drawers_scene import Scene
 
@@ -29,8 +29,8 @@ class Skill:
     succeeded: Callable[[Infos], bool]
 
 
-def _flips(random: np.random.Generator) -> bool:
-    return bool(random.random() < FLIP)
+def _flips(random: np.random.Generator, share: float = FLIP) -> bool:
+    return bool(random.random() < share)
 
 
 OPEN = Skill(
@@ -54,7 +54,7 @@ CARRY = Skill(
 GRASP = Skill(
     "grasp the ball, and lift it out of the drawer",
     "drawers/open",
-    take_ball,
+    lambda scene, random: take_ball(scene, random, wrong=_flips(random, MISSED)),
     lambda infos: infos[-1]["success"],
 )
 PRIOR = {

@@ -157,5 +157,5 @@ def _scripted(world: str, env: Any, seed: int) -> Act:
     from dr3.collect.drawers_skills import solve
 
     random = np.random.default_rng(seed)
-    script = solve(world, env.unwrapped.scene, random)
+    script = solve(env.unwrapped.task.name, env.unwrapped.scene, random)
     return lambda observation, mask: act(script, random)

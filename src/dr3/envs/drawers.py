@@ -5,7 +5,7 @@ The original is a PyBullet scene of meshes. This is the same task in MuJoCo, in 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ IMAGE = 48
 MOVE = 0.2  # m asked for by a full action, as in the original
 TURN = np.deg2rad(20.0)
 RESPONSE = 0.3  # the share of what is asked for that is carried out in one step: the original's servo lags likewise
+FINGERS = 1 / 3  # of their way in a step: closing them is a phase of an episode, not one row of it
 SUBSTEPS, PIECES = 5, 5  # of 4 ms: a step is 0.1 s
 HOME_PIECES = 20  # returning home is one step too, of 0.4 s
 
@@ -33,12 +34,18 @@ LIFTED = 0.12  # m above the table: the ball's centre is over the drawer's rim, 
 HELD = 0.1  # m between ball and grip
 OPENED, CLOSED = 0.95, 0.05  # of a drawer's travel: more is open, less is closed
 
+Observation = Literal["picture", "state"]
 
-class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
-    """Observes the camera's picture, (48, 48, 3) uint8.
+
+class DrawersEnv(gymnasium.Env[NDArray[Any], NDArray[np.float32]]):
+    """Observes the camera's picture, (48, 48, 3) uint8; with observation="state" 15 numbers that say where things are.
+
+    These are the grip's place (3), how far the fingers are open (1), the hand's turns (3, in rad), the places of ball
+    and block (3 each), and how far the drawers `top` and `bottom` are open (2): metres, and shares from 0 to 1.
 
     Actions: 8 numbers in [-1, 1]. Three move the grip along x, y, z; three turn the hand about x, y, z; the seventh
-    opens the fingers above 0.5 and closes them below -0.5; above 0.5 the eighth sends the arm home, as the step's end.
+    opens the fingers above 0.5 and closes them below -0.5, by a third of their way; above 0.5 the eighth sends the arm
+    home, as the step's end.
     The original's scales are asked for, and 30 % of them carried out in a step, as its servo lags too.
 
     The reward is 1 in every step in which the ball is above the drawer and in the hand, else 0. `terminated` is never
@@ -48,21 +55,34 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
     (it is off the table and in the hand), `block_moved` (it is 6 cm from where it began).
     """
 
-    def __init__(self, task: str | DrawerTask = "drawers/closed", render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        task: str | DrawerTask = "drawers/closed",
+        render_mode: str | None = None,
+        observation: Observation = "picture",
+    ) -> None:
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": 10}
         if render_mode not in (None, "rgb_array"):
             raise UserError(f"The drawers are drawn as 'rgb_array', not as {render_mode!r}.")
+        if observation not in get_args(Observation):
+            raise UserError(f"The drawers are observed as 'picture' or as 'state', not as {observation!r}.")
         self.task = drawer_task(task) if isinstance(task, str) else task
+        self.observation: Observation = observation
         self.render_mode = render_mode
         self.render_size = 480
         self.scene = Scene()
-        self.observation_space = gymnasium.spaces.Box(0, 255, (IMAGE, IMAGE, 3), np.uint8)
+        spaces = gymnasium.spaces
+        self.observation_space: Any = (
+            spaces.Box(0, 255, (IMAGE, IMAGE, 3), np.uint8)
+            if observation == "picture"
+            else spaces.Box(-np.inf, np.inf, (15,), np.float32)
+        )
         self.action_space = gymnasium.spaces.Box(-1.0, 1.0, (8,), np.float32)
         self._angles, self._steps, self._block = np.zeros(3), 0, np.zeros(3)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
         super().reset(seed=seed)
         random, task = self.np_random, self.task
         top = random.uniform(*task.top)
@@ -74,9 +94,9 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
             block = np.array([0.29 + random.uniform(-0.02, 0.02), 0.28 + random.uniform(-0.04, 0.04), 0.067])
         self.scene.reset(top=top, bottom=task.bottom, ball=ball, block=block)
         self._angles, self._steps, self._block = np.zeros(3), 0, block
-        return self.scene.picture(IMAGE), self._info()
+        return self._observed(), self._info()
 
-    def step(self, action: NDArray[Any]) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+    def step(self, action: NDArray[Any]) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         asked = np.asarray(action, np.float64)
         if asked.shape != (8,) or not np.isfinite(asked).all():
             raise UserError(f"An action of the drawers is 8 finite numbers, not {action!r}.")
@@ -85,14 +105,14 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
         position = np.clip(scene.grip + RESPONSE * MOVE * asked[:3], *WORKSPACE)
         self._angles = np.clip(self._angles + RESPONSE * TURN * asked[3:6], -MOST_TURN, MOST_TURN)
         if abs(asked[6]) > 0.5:
-            scene.set_fingers(1.0 if asked[6] > 0 else 0.0)
+            scene.move_fingers(np.sign(asked[6]) * FINGERS)
         scene.move(scene.solve(position, _rotation(self._angles) @ POINTING_DOWN), substeps=SUBSTEPS, pieces=PIECES)
         if asked[7] > 0.5:
             self._angles = np.zeros(3)
             scene.move(scene.home, substeps=SUBSTEPS, pieces=HOME_PIECES)
         self._steps += 1
         info = self._info()
-        return scene.picture(IMAGE), float(info["success"]), False, self._steps >= self.task.steps, info
+        return self._observed(), float(info["success"]), False, self._steps >= self.task.steps, info
 
     def render(self) -> NDArray[np.uint8]:
         """A larger picture: (render_size, render_size, 3)."""
@@ -100,6 +120,15 @@ class DrawersEnv(gymnasium.Env[NDArray[np.uint8], NDArray[np.float32]]):
 
     def close(self) -> None:
         self.scene.close()
+
+    def _observed(self) -> NDArray[Any]:
+        scene = self.scene
+        if self.observation == "picture":
+            return scene.picture(IMAGE)
+        opened = scene.openness("top"), scene.openness("bottom")
+        things = scene.position("ball"), scene.position("block")
+        parts = (scene.grip, [scene.finger_opening()], self._angles, *things, opened)
+        return np.concatenate(parts).astype(np.float32)
 
     def _info(self) -> dict[str, Any]:
         scene = self.scene

@@ -101,8 +101,10 @@ class Scene:
                 break
         return tried.qpos[self._arm].copy()
 
-    def set_fingers(self, opening: float) -> None:
-        self.data.ctrl[len(ARM_JOINTS) :] = opening * FINGER_OPEN
+    def move_fingers(self, way: float) -> None:
+        """Ask them to open (or, below 0, to close) by this share of their whole way."""
+        asked = self.data.ctrl[len(ARM_JOINTS) :]
+        asked[:] = np.clip(asked + way * FINGER_OPEN, 0.0, FINGER_OPEN)
 
     def move(self, joints: NDArray[Any], *, substeps: int, pieces: int) -> None:
         """Lead the arm to these joint angles in equal pieces, over so many substeps of the physics each."""

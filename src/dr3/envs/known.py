@@ -66,6 +66,8 @@ def known_world(name: str) -> str:
 
 
 def _is_registered(identity: str) -> bool:
+    if identity in DRAWERS:
+        return True
     try:
         import gymnasium
     except ImportError:
