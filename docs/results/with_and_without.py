@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from dr3.notation import spell, split
 from dr3.reports.compare import MEASURED
-from dr3.reports.curves import Panel, draw
+from dr3.reports.curves import Panel, draw_bands
+from dr3.reports.names import algorithm_name, world_name
 from dr3.runs import Runs
 from dr3.stats import average_over_checkpoints, difference, forward_fill, mean
 
@@ -37,7 +38,7 @@ class Options:
     """The folders that `dr3 sweep` was given."""
 
     pictures: Path | None = None
-    """A folder for the pictures; none are drawn without it."""
+    """A folder for the picture, `together.png`; none is drawn without it."""
 
     score: str = "evaluation/return"
     """What to tabulate: evaluation/return, evaluation/normalised_score, evaluation/success."""
@@ -59,18 +60,19 @@ def main(options: Options) -> None:
     if options.pictures is None:
         return
     worlds = sorted({world_of(word) for word in arms})
-    measured = {
-        "score": (options.score, False),
-        **{name: (key, name == "dot product") for name, key in MEASURED.items()},
-    }
-    medians = []
-    for name, (key, log) in measured.items():
-        words = key.rpartition("/")[2].replace("_", " ") if name == "score" else name
-        panels = [Panel(world, words, lines(arms, world, key), log=log) for world in worlds]
-        path = options.pictures / f"{name.replace(' ', '-')}.png"
-        draw(panels, path, caption="thick: median of all runs, thin: each run", columns=min(len(panels), 3))
-        medians += [replace(panel, lines=in_the_middle(panel.lines)) for panel in panels]
-    draw(medians, options.pictures / "together.png", caption="medians of all runs", columns=min(len(worlds), 3))
+    measured = {options.score: (options.score.rpartition("/")[2].replace("_", " "), False)}
+    measured |= {key: (name, name == "dot product") for name, key in MEASURED.items()}
+    panels = [
+        Panel(world_name(world), words, lines(arms, world, key), log=log)
+        for key, (words, log) in measured.items()
+        for world in worlds
+    ]
+    draw_bands(
+        panels,
+        options.pictures / "together.png",
+        caption="lines: medians over the runs of a world; bands: their middle half",
+        columns=len(worlds),
+    )
 
 
 def arms_in(options: Options) -> Arms:
@@ -121,25 +123,20 @@ def row(without: Runs, treated: Runs, score: str) -> list[str]:
     return cells + [f"{before:.3g} → {after:.3g}" for before, after in ends.values()]
 
 
-def in_the_middle(curves: Mapping[str, tuple[NDArray, NDArray]]) -> dict[str, tuple[NDArray, NDArray]]:
-    """The median run of each side alone: a picture of many panels has no room for all."""
-    return {side: (steps, np.nanmedian(values, axis=0)[None]) for side, (steps, values) in curves.items()}
-
-
 def lines(arms: Arms, world: str, key: str) -> dict[str, tuple[NDArray, NDArray]]:
     """Every regularizer over training, the data sets of one world together."""
     tried = key.startswith("evaluation/")
     together: dict[str, list[Runs]] = {}
     for word, sides in arms.items():
         if world_of(word) == world:
-            for regularizer, runs in sides.items():
-                together.setdefault(regularizer, []).append(runs)
+            for runs in sides.values():
+                together.setdefault(algorithm_name(runs.members[0].algorithm), []).append(runs)
     return {
-        regularizer: (
+        name: (
             of[0].evaluation_steps if tried else of[0].steps,
             np.concatenate([(runs.evaluations if tried else runs.metrics)[key] for runs in of]),
         )
-        for regularizer, of in together.items()
+        for name, of in together.items()
     }
 
 

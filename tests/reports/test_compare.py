@@ -115,7 +115,7 @@ def test_it_can_be_written_and_drawn(by_hand):
     assert {label: values.shape for label, (_, values) in drawn[0].lines.items()} == {
         "DQN, 2 seeds": (2, 3),
         "DQN + DR3 0.1, 2 seeds": (2, 3),
-        "DQN + FeatureNorm 0.1, 2 seeds": (2, 3),
+        "DQN + feature norm 0.1, 2 seeds": (2, 3),
     }
 
 

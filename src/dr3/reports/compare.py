@@ -13,6 +13,7 @@ from dr3.errors import UserError
 from dr3.files import for_json
 from dr3.notation import spell
 from dr3.reports.curves import Panel
+from dr3.reports.names import algorithm_name
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
 from dr3.stats import Interval, average_over_checkpoints, difference, forward_fill, improvement, interval, mean
@@ -109,13 +110,10 @@ def members_by_regularizer(runs: Runs) -> dict[str, list[int]]:
 
 
 def _name(runs: Runs, word: str, members: list[int]) -> str:
-    """As people say it: "CQL" and "CQL + DR3 0.03, 3 seeds", where a command says none and dr3:0.03."""
-    member = runs.members[members[0]]
-    method = type(member.method).__name__.removeprefix("Continuous").removeprefix("Discrete")
+    """As people say it: "CQL, 3 seeds" and "CQL + DR3 0.03, 3 seeds", where a command says none and dr3:0.03."""
+    method = runs.members[members[0]].method.name
     seeds = f"{len(members)} seed{'' if len(members) == 1 else 's'}"
-    if member.regularizer is None:
-        return f"{method}, {seeds}"
-    return f"{method} + {type(member.regularizer).__name__} {word.partition(':')[2]}, {seeds}"
+    return f"{algorithm_name(method if word == 'none' else f'{method}+{word}')}, {seeds}"
 
 
 def _panel(name: str, steps: NDArray[Any], values: NDArray[Any]) -> tuple[str, NDArray[Any], NDArray[Any], bool]:
