@@ -3,8 +3,8 @@
 PYTHON ?= python3
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick test-lowest lint types unit docs linkcheck tutorials release-check release fuzz chaos bench bench-speed bench-memory \
-        bench-statistics clean
+.PHONY: demo test quick test-lowest lint types unit docs linkcheck tutorials release-check release fuzz chaos bench bench-speed bench-row \
+        bench-memory bench-statistics clean
 
 # One environment; a stamp for what has been put into it. The pins are the versions everything was tested with.
 .venv/created:
@@ -105,10 +105,14 @@ test-lowest: .venv-lowest/ready
 	.venv-rliable/bin/python $(PIP) -r benchmarks/statistics/requirements.txt
 	touch $@
 
-bench: bench-speed bench-memory bench-statistics
+bench: bench-speed bench-row bench-memory bench-statistics
 
 bench-speed: .venv/user .venv-peers/ready
 	.venv/bin/python benchmarks/run.py --peer .venv-peers/bin/python
+
+# One decision of an exported policy, and of runs.policy.
+bench-row: .venv/dev
+	.venv/bin/python benchmarks/one_row.py
 
 # 20 million rows, about half an hour and 15 GB of disk; BENCH_ROWS=2000000 for a tenth of it.
 bench-memory: .venv/dev

@@ -1,4 +1,4 @@
-"""How often 95 % intervals hold the truth: python docs/results/coverage.py [--sets 200] [--networks]
+"""How often 95 % intervals hold the truth: python docs/results/coverage.py [--sets 200] [--networks] [--propensities]
 
 On gridworlds, where the value of a policy is known exactly. Every data set is drawn anew from the logged policy, which
 takes the best action with probability 0.7, and three policies are evaluated on it, which do so with probability 0.72
@@ -9,6 +9,7 @@ episode, so `is` and `wis` are held against the value of 50 steps; the others ag
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
 
 import numpy as np
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--discounts", type=float, nargs="+", default=[0.95, 0.99])
     parser.add_argument("--episodes", type=int, nargs="+", default=[20, 80])
     parser.add_argument("--networks", action="store_true", help="networks in the place of the direct solution")
+    parser.add_argument("--propensities", action="store_true", help="β as it was, not as the log's frequencies tell")
     options = parser.parse_args()
     if options.networks:
         StateTable.of = classmethod(lambda cls, data: None)  # ty: ignore[invalid-assignment]
@@ -47,6 +49,8 @@ def main() -> None:
             for seed in range(options.sets):
                 size = episodes * world.horizon
                 data = sample_gridworld(world, size=size, seed=10_000 + seed, discount=discount)
+                if options.propensities:
+                    data = dataclasses.replace(data, propensities=propensities(world, logged, data))
                 found = evaluate({n: asked(world, p) for n, p in policies.items()}, data, discount=discount, fqe=fqe)
                 told = [(one.name, kind, of) for one in found.policies for kind, of in one.estimates.items()]
                 for name, kind, of in [*told, ("logged", "logged", found.logged)]:
@@ -67,6 +71,11 @@ def asked(world, policy):
     """As a function of observations."""
     number = {row.tobytes(): state for state, row in enumerate(world.observations)}
     return lambda seen: policy[[number[row.tobytes()] for row in seen]]
+
+
+def propensities(world, logged, data):
+    """The probability with which the logged policy took what it took."""
+    return asked(world, logged)(data.observations)[np.arange(len(data)), data.actions].astype(np.float32)
 
 
 def share(held: list[float]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dr3.data import load
-from dr3.diagnostics.study import Kept, Outcomes, RuleTrial, comparable, outcomes, ranges, recalls, trials
+from dr3.diagnostics.study import Kept, Outcomes, RuleTrial, alarms, comparable, outcomes, ranges, recalls, trials
 from dr3.errors import UserError
 from dr3.files import write_json
 
@@ -62,6 +62,15 @@ def test_recall_by_hand():
     stayed = trial([10, 10, 10, 10, 9.5], [0] * 5, [1, 1, 1, 1, 1])
     poor = trial([0, 0, 0], [0] * 3, [1, 1, 1])
     assert recalls([told, late, stayed, poor])["s"] == Outcomes(1, 2)
+
+
+def test_false_alarms_by_hand():
+    """Of the two that learned something and never fell one showed the sign; the other two do not count."""
+    fell = trial([10, 10, 10, 4, 2], [0] * 5, [1, 0, 0, 0, 0])
+    stayed = trial([10, 10, 10, 10, 9.5], [0] * 5, [0, 0, 1, 0, 0])
+    quiet = trial([2, 4, 6, 8, 10], [0] * 5, [0] * 5)
+    poor = trial([0, 0, 0], [0] * 3, [1, 1, 1])
+    assert alarms([fell, stayed, quiet, poor])["s"] == Outcomes(1, 2)
 
 
 def kept(worth, best=6.0, logged=4.0, worst=1.0, mean=3.0):

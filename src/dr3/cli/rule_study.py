@@ -25,7 +25,7 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
     """Print how every rule and every sign did, and give everything that was measured."""
     from dataclasses import asdict
 
-    from dr3.diagnostics.study import comparable, outcomes, recalls, to_json
+    from dr3.diagnostics.study import alarms, comparable, outcomes, recalls, to_json
     from dr3.files import for_json
 
     found, left_out = comparable(trials_of(opened, options))
@@ -34,11 +34,11 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
             print(sentence)
     if not found:
         raise UserError("No rule can be measured: no world is left in which the returns of checkpoints differ.")
-    rows, verdicts, recalled = rules_over(found), outcomes(found), recalls(found)
+    rows, verdicts, recalled, false = rules_over(found), outcomes(found), recalls(found), alarms(found)
     kept = kept_by_rankings(opened, options)
     if not options.json:
         _print_rules(rows, found, options)
-        _print_verdicts(verdicts, recalled)
+        _print_verdicts(verdicts, recalled, false)
         _print_kept(kept)
     return {
         "held_out": options.held_out,
@@ -46,6 +46,7 @@ def measure_rules(opened: Sequence[Runs], options: Select) -> dict[str, Any]:
         "rules": {rule: {name: _plain(of) for name, of in row.items()} for rule, row in rows.items()},
         "verdicts": {name: {"dropped": of.dropped, "counted": of.counted} for name, of in verdicts.items()},
         "recall": {name: {"shown": of.dropped, "fell": of.counted} for name, of in recalled.items()},
+        "alarms": {name: {"shown": of.dropped, "stayed": of.counted} for name, of in false.items()},
         "kept": [for_json({**asdict(one), "rightly": one.rightly, "regret": one.regret}) for one in kept],
         "trials": [to_json(trial) for trial in found],
     }
@@ -191,15 +192,24 @@ def _share(rightly: Sequence[bool | None]) -> str:
     return f"{sum(known)} of {len(known)}" if known else "–"
 
 
-def _print_verdicts(rows: dict[str, Outcomes], recalled: dict[str, Outcomes]) -> None:
+def _print_verdicts(rows: dict[str, Outcomes], recalled: dict[str, Outcomes], false: dict[str, Outcomes]) -> None:
     from rich.table import Table
 
     table = Table(title="Was a sign followed by a drop in true return?")
-    for column in ("first checkpoint with", "followed by a drop", "of", "members that fell", "shown by then"):
-        table.add_column(column, justify="left" if column == "first checkpoint with" else "right")
+    columns = (
+        "first checkpoint with",
+        "followed by a drop",
+        "of",
+        "fell: had shown it",
+        "of",
+        "never fell: showed it",
+        "of",
+    )
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left")
     for name, row in rows.items():
         share = f" ({row.share:.0%})" if row.counted else ""
-        fell = recalled.get(name)
-        of_fallen = ["", ""] if fell is None else [str(fell.counted), str(fell.dropped)]
-        table.add_row(name, f"{row.dropped}{share}", str(row.counted), *of_fallen)
+        by_member = [of[name] for of in (recalled, false) if name in of]
+        counts = [str(count) for of in by_member for count in (of.dropped, of.counted)]
+        table.add_row(name, f"{row.dropped}{share}", str(row.counted), *counts)
     plain_console().print(table)

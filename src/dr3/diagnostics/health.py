@@ -245,6 +245,8 @@ def precision_of(name: str) -> str:
     )
     if recall is not None:
         told += f" Of {recall['fell']} that fell, {recall['shown']} had shown it by then."
+    if (false := record.get("alarms", {}).get(name)) is not None:
+        told += f" Of {false['stayed']} that never fell, {false['shown']} showed it at some time."
     return f"({told})"
 
 
