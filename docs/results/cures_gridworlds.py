@@ -1,23 +1,27 @@
 """The runs behind the gridworld part of cures.md: python docs/results/cures_gridworlds.py --help
 
 The protocol is in docs/cures.md. Every run leaves one line in docs/evidence/cures, and is not done again where its line
-is there; all share one process, so that remedies that differ in numbers alone share a compiled program.
+is there; all share one process, so that remedies that differ in numbers alone share a compiled program. Programs are
+kept in the user's cache: methods share some, and so does the next start.
 """
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import os
 import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import tyro
 
 import dr3
+from dr3.compiled_programs import keep_compiled_programs
 from dr3.cures.remedies import treatment_for
 from dr3.diagnostics import select
 from dr3.paper.experiments.gridworld import WORLDS
@@ -80,6 +84,8 @@ Key = tuple[str, str, str, int]  # remedy, setting, world, seed
 
 
 def main(options: Options) -> None:
+    keep_compiled_programs()
+    jax.config.update("jax_compilation_cache_dir", os.environ.get("JAX_COMPILATION_CACHE_DIR"))
     for method in options.methods:
         done = read(method, "tuning")
         for remedy in ONCE_TUNED:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dr3.cli import invoke
+from dr3.cli.cure import _fitting
 from dr3.cures import CureRow, rank
 from dr3.cures.churn import churn
 from dr3.cures.page import number
@@ -50,6 +51,13 @@ def test_without_returns_or_seeds_there_is_no_ranking(rows):
 def test_churn_by_hand_and_what_is_0_but_for_rounding():
     assert churn([1.0, 2.0, 3.0], [2.0, 2.0, -4.0]) == pytest.approx((1 + 0 + 7) / (2 + 2 + 4))
     assert [number(one) for one in (-2.9e-13, 0.0123456, 17.06)] == ["0", "0.0123", "17.1"]
+
+
+def test_columns_go_into_the_first_table_that_has_room():
+    # With two spaces before each: 8 + 6 of 15, so that the 7 of `srank` start another, and the 3 of `x` still fit.
+    rows = [{"srank": "1", "return": "2", "gain": "+1.0"}, {"x": "", "srank": "10000"}]
+    assert _fitting(rows, 17) == [["return", "gain", "x"], ["srank"]]
+    assert _fitting(rows, 24) == [["return", "gain", "srank", "x"]]
 
 
 @pytest.mark.slow

@@ -42,6 +42,8 @@ def test_the_support_of_a_histogram_is_what_rewards_allow(logged):
     data = dataclasses.replace(logged, rewards=np.linspace(-1, 2, len(logged), dtype=np.float32))
     found = treatment_for("hl-gauss", DQN(discount=0.5), data)
     assert found.flags(DQN(discount=0.5)) == ["--hl-gauss", "101", "--support", "-2", "4"]
+    # 1 / (1 - 0.99) is 99.99999999999991: nobody should have to write that.
+    assert treatment_for("hl-gauss", DQN(discount=0.99), data).flags(DQN())[3:] == ["-100", "200"]
     # In the units that it learns in: 10 (r + 1) is between 0 and 30.
     scaled = DQN(discount=0.5, reward_scale=10.0, reward_shift=1.0)
     assert treatment_for("hl-gauss", scaled, data).flags(scaled)[3:] == ["0", "60"]

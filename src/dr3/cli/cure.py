@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -165,7 +166,8 @@ def _carry_out(plan: CurePlan, options: Cure, table: Any, out: Path) -> int:
     from dr3.sweeps import run_tasks
 
     PlanRecord.of(plan, _minutes(options)).write(out)
-    finished = run_tasks(plan.tasks, out, engine=options.where.build(), show=not options.json)
+    engine = options.where.build()
+    finished = run_tasks(plan.tasks, out, engine=engine, show=not options.json, titles=plan.titles)
     failed = {
         one.name: str(finished.failures[name])
         for one in plan.treatments
@@ -185,28 +187,39 @@ def _print(outcome: CureOutcome, out: Path) -> None:
     from rich import box
     from rich.table import Table
 
-    from dr3.cures.page import WORTH, base_of, cells, verdict_words
+    from dr3.cures.page import CAN_ACT, base_of, cells, verdict_words
 
     console = plain_console()
     base = base_of(outcome.rows)
     printed = [cells(row, base) for row in outcome.rows]
-    columns = list(dict.fromkeys(name for one in printed for name in one))
-    # Two tables: one would be too wide for a terminal of 80 columns.
-    worth = [name for name in columns if name in WORTH]
+    can_act = {
+        row.name: values.pop(CAN_ACT) for row, values in zip(outcome.rows, printed, strict=True) if CAN_ACT in values
+    }
     title = f"{outcome.method} on {outcome.data}, {outcome.steps:,} updates"
-    for part in (worth, [name for name in columns if name not in WORTH]):
-        if part:
-            table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), title_justify="left")
-            table.add_column("remedy", no_wrap=True)
-            for column in part:
-                table.add_column(column, overflow="fold", justify="right")
-            for row, values in zip(outcome.rows, printed, strict=True):
-                table.add_row(row.name, *(values.get(name, "") for name in part))
-            console.print(table)
-            title = ""
+    names = [row.name for row in outcome.rows]
+    # A terminal is often too narrow for one table: further ones take what does not fit.
+    for part in _fitting(printed, console.width - len(max(names, key=len))):
+        table = Table(
+            title=title,
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            show_edge=False,
+            pad_edge=False,
+            title_justify="left",
+        )
+        table.add_column("remedy", no_wrap=True)
+        for column in part:
+            table.add_column(column, overflow="fold", justify="right")
+        for name, values in zip(names, printed, strict=True):
+            table.add_row(name, *(values.get(column, "") for column in part))
+        console.print(table)
+        console.print()
+        title = ""
     for row in outcome.rows:
         if words := verdict_words(row):
             console.print(f"{row.name}: {words}", soft_wrap=True, highlight=False)
+    for name, share in can_act.items():  # a column of its own would be empty in all other rows
+        console.print(f"{name}: BEER's bound is below 1 for {share} of the pairs, so that it can act", soft_wrap=True)
     for name, why in outcome.failed.items():
         console.print(f"{name} has no result: {why}", soft_wrap=True, highlight=False)
     console.print(f"\n{outcome.ranking.sentence}", soft_wrap=True, highlight=False)
@@ -215,6 +228,19 @@ def _print(outcome: CureOutcome, out: Path) -> None:
         if flags[name]:
             console.print(f"  {name}: {flags[name]}", soft_wrap=True, highlight=False)
     console.print(f"The page: {out / 'cure.html'}", soft_wrap=True, highlight=False)
+
+
+def _fitting(rows: Sequence[Mapping[str, str]], room: int) -> list[list[str]]:
+    """The columns, each in the first table that has room for it; what policies earn comes first."""
+    from dr3.cures.page import columns_of
+
+    tables: list[tuple[list[str], int]] = []
+    for column in (name for part in columns_of(rows) for name in part):
+        width = 2 + max(len(column), *(len(row.get(column, "")) for row in rows))
+        place = next((n for n, (_, taken) in enumerate(tables) if taken + width <= room), len(tables))
+        own, taken = tables.pop(place) if place < len(tables) else ([], 0)
+        tables.insert(place, ([*own, column], taken + width))
+    return [own for own, _ in tables]
 
 
 def _about() -> str:

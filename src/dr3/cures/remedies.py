@@ -36,7 +36,9 @@ class Remedy:
 def _support(method: Any, data: Transitions) -> dict[str, Any]:
     rewards = scaled_rewards(data, method.reward_scale, method.reward_shift).rewards
     bounds = return_bounds(rewards, method.discount, ends=bool(data.terminals.any()))
-    return {"hl_gauss": 101, "support": (bounds.low, bounds.high if bounds.high > bounds.low else bounds.low + 1.0)}
+    # To six digits: a user is to write them, and 1 / (1 - 0.99) is 99.99999999999991.
+    low, high = (float(f"{bound:.6g}") for bound in bounds)
+    return {"hl_gauss": 101, "support": (low, high if high > low else low + 1.0)}
 
 
 def _slower_target(method: Any, data: Transitions) -> dict[str, Any]:

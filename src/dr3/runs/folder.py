@@ -182,13 +182,19 @@ def describe_environment() -> dict[str, Any]:
 
     return {
         "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in PACKAGES},
+        "packages": _versions(),
         "commit": source_commit(),
         "system": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
         "devices": [f"{device.platform}:{device.device_kind}" for device in jax.devices()],
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of the packages that results depend on. They are read from files: 15 ms, which a short run would notice."""
+    return {name: metadata.version(name) for name in PACKAGES}
 
 
 @cache

@@ -32,12 +32,12 @@ class Standing:
     note: str = ""
 
     @classmethod
-    def of(cls, folder: Path, job: Job, state: State, log_size: int, note: str) -> Standing:
+    def of(cls, title: str, folder: Path, job: Job, state: State, log_size: int, note: str) -> Standing:
         steps = job.steps if isinstance(job, Task) else 0
         if state == "running" and (folder / LOG).stat().st_size == log_size:
             state = "queued"
         step = last_step(RunFolder(folder).metrics) if state == "running" and steps else 0
-        return cls(job.name, state, step, steps, note)
+        return cls(title, state, step, steps, note)
 
     @property
     def progress(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -49,7 +49,14 @@ class SweepResult:
         return Runs(self.out / task.name)
 
 
-def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = None, show: bool = True) -> SweepResult:
+def run_tasks(
+    jobs: Sequence[Job],
+    out: str | Path,
+    *,
+    engine: Engine | None = None,
+    show: bool = True,
+    titles: Mapping[str, str] | None = None,
+) -> SweepResult:
     """Carry out all `jobs`, each in the folder of its name under `out`; those that are finished there are left alone.
 
     Of those whose needs are met, the first in `jobs` comes first. A job that fails for good is in the outcome's
@@ -61,15 +68,16 @@ def run_tasks(jobs: Sequence[Job], out: str | Path, *, engine: Engine | None = N
         out: The folder of the sweep.
         engine: What carries them out; None is a worker process per core.
         show: Show where they stand, on stderr.
+        titles: By a task's name what it is called there, where that says more.
     """
     check_folder(Path(out))
-    return _Sweep(jobs, Path(out), Local() if engine is None else engine).run(show)
+    return _Sweep(jobs, Path(out), Local() if engine is None else engine, titles or {}).run(show)
 
 
 class _Sweep:
-    def __init__(self, jobs: Sequence[Job], out: Path, engine: Engine) -> None:
+    def __init__(self, jobs: Sequence[Job], out: Path, engine: Engine, titles: Mapping[str, str]) -> None:
         self.jobs = {job.name: job for job in jobs}
-        self.out, self.engine = out, engine
+        self.out, self.engine, self.titles = out, engine, titles
         if len(self.jobs) < len(jobs):
             names = [job.name for job in jobs]
             twice = next(name for name in names if names.count(name) > 1)
@@ -146,7 +154,14 @@ class _Sweep:
     def _standings(self) -> list[Standing]:
         notes = {name: failure.reason for name, failure in self.failures.items()}
         return [
-            Standing.of(self.out / name, job, self.states[name], self.log_sizes.get(name, 0), notes.get(name, ""))
+            Standing.of(
+                self.titles.get(name, name),
+                self.out / name,
+                job,
+                self.states[name],
+                self.log_sizes.get(name, 0),
+                notes.get(name, ""),
+            )
             for name, job in self.jobs.items()
         ]
 
