@@ -65,3 +65,11 @@ def test_help_says_where_a_collection_goes(capsys):
     with pytest.raises(SystemExit):
         invoke(["data", "collect", "dqn", "--help"])
     assert "minatar-breakout-dqn-0.npz" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("verb", ["describe", "schema", "convert", "collect maze", "collect drawers"])
+def test_the_help_of_each_verb_has_an_example_of_its_own(capsys, verb):
+    with pytest.raises(SystemExit):
+        invoke(["data", *verb.split(), "--help"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith(f"dr3 data {verb} ") for line in lines)

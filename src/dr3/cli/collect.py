@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from dr3.cli.parsing import Count, dispatch, parse, value_of
+from dr3.cli.parsing import Count, dispatch, parse, value_of, with_examples
 
 if TYPE_CHECKING:
     from dr3.data import Transitions
@@ -167,7 +167,12 @@ def _dqn(arguments: list[str]) -> int:
     parts: list[Any] = [("run", CollectDQN), ("schedule", schedule), ("method", DQN, field(default=defaults))]
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a DQN online and keep all that it saw: its replay. With --env atari/GAME the defaults are Atari's."
-    chosen: Any = parse(whole, arguments, prog="dr3 data collect dqn", description=about)
+    chosen: Any = parse(
+        whole,
+        arguments,
+        prog="dr3 data collect dqn",
+        description=with_examples(about, EXAMPLES, "dr3 data collect dqn"),
+    )
     options = _with_out(chosen.run, _replay_of(chosen.run.env, chosen.run.seed))
     options["regularizer"] = parse_regularizer(options["regularizer"])
     if not atari:
@@ -183,14 +188,20 @@ def _sac(arguments: list[str]) -> int:
     parts: list[Any] = [("run", CollectSAC), ("schedule", SACSchedule), ("method", SAC)]
     whole = dataclasses.make_dataclass("Collect", parts, frozen=True)
     about = "Train a SAC online and keep all that it saw, its replay; and D4RL's other cuts of such a run."
-    chosen: Any = parse(whole, arguments, prog="dr3 data collect sac", description=about)
+    chosen: Any = parse(
+        whole,
+        arguments,
+        prog="dr3 data collect sac",
+        description=with_examples(about, EXAMPLES, "dr3 data collect sac"),
+    )
     options = _with_out(chosen.run, f"{_plain(chosen.run.env).lower()}-sac-{chosen.run.seed}.npz")
     data = collect_sac(options.pop("env"), **options, method=chosen.method, schedule=chosen.schedule)
     return _say(data, options["out"])
 
 
 def _maze(arguments: list[str]) -> int:
-    chosen = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=CollectMaze.__doc__ or "")
+    about = with_examples(CollectMaze.__doc__ or "", EXAMPLES, "dr3 data collect maze")
+    chosen = parse(CollectMaze, arguments, prog="dr3 data collect maze", description=about)
 
     from dr3.collect.maze import collect_maze, kind_of
 
@@ -200,7 +211,7 @@ def _maze(arguments: list[str]) -> int:
 
 
 def _drawers(arguments: list[str]) -> int:
-    about = CollectDrawers.__doc__ or ""
+    about = with_examples(CollectDrawers.__doc__ or "", EXAMPLES, "dr3 data collect drawers")
     chosen = parse(CollectDrawers, arguments, prog="dr3 data collect drawers", description=about)
 
     from dr3.collect.drawers import collect_drawers

@@ -10,18 +10,11 @@ from typing import Annotated
 import tyro
 
 from dr3.cli import collect
-from dr3.cli.parsing import dispatch, parse, print_json
+from dr3.cli.parsing import dispatch, parse, print_json, with_examples
 from dr3.errors import UserError
 from dr3.progress import plain_console
 
-USAGE = f"""\
-usage: dr3 data describe SOURCE [--json]
-       dr3 data schema FILE > schema.toml
-       dr3 data convert SOURCE OUT [--format FORMAT]
-{collect.LINES}
-
-examples:
-
+EXAMPLES = """\
 dr3 data describe grid16smoothobs:size=1024
 
 dr3 data describe "replay.npz:replay=1%"
@@ -36,7 +29,17 @@ dr3 data convert "hopper_medium-v2.hdf5:fraction=0.2" hopper.npz
 
 dr3 data convert breakout.npz breakout --format minari-arrow
 
-dr3 data convert drawer_task.npy drawer_task.npz --allow-pickle
+dr3 data convert drawer_task.npy drawer_task.npz --allow-pickle"""
+
+USAGE = f"""\
+usage: dr3 data describe SOURCE [--json]
+       dr3 data schema FILE > schema.toml
+       dr3 data convert SOURCE OUT [--format FORMAT]
+{collect.LINES}
+
+examples:
+
+{EXAMPLES}
 
 {collect.EXAMPLES}"""
 
@@ -87,7 +90,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _describe(arguments: list[str]) -> int:
-    options = parse(Describe, arguments, prog="dr3 data describe", description=Describe.__doc__ or "")
+    about = with_examples(Describe.__doc__ or "", EXAMPLES, "dr3 data describe")
+    options = parse(Describe, arguments, prog="dr3 data describe", description=about)
 
     from dr3.data import describe, load, table
 
@@ -100,7 +104,8 @@ def _describe(arguments: list[str]) -> int:
 
 
 def _schema(arguments: list[str]) -> int:
-    options = parse(SchemaGuess, arguments, prog="dr3 data schema", description=SchemaGuess.__doc__ or "")
+    about = with_examples(SchemaGuess.__doc__ or "", EXAMPLES, "dr3 data schema")
+    options = parse(SchemaGuess, arguments, prog="dr3 data schema", description=about)
 
     from dr3.data import guess_schema
 
@@ -109,7 +114,8 @@ def _schema(arguments: list[str]) -> int:
 
 
 def _convert(arguments: list[str]) -> int:
-    options = parse(Convert, arguments, prog="dr3 data convert", description=Convert.__doc__ or "")
+    about = with_examples(Convert.__doc__ or "", EXAMPLES, "dr3 data convert")
+    options = parse(Convert, arguments, prog="dr3 data convert", description=about)
 
     from dr3.data import load, write
 

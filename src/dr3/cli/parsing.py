@@ -50,6 +50,12 @@ def parse(what: type[T] | Any, arguments: list[str], *, prog: str, description: 
     )
 
 
+def with_examples(about: str, examples: str, command: str) -> str:
+    """What a command does, and those of the examples that are its own."""
+    own = [line for line in examples.splitlines() if line.startswith(f"{command} ")]
+    return "\n\n".join([about, "examples:", *own])
+
+
 def value_of(flag: str, arguments: list[str]) -> str | None:
     """What follows a flag, where that must be known before it is known what to parse; the last one counts."""
     found = None
