@@ -87,7 +87,7 @@ def write(file: Path, rows: int) -> None:
         columns |= {"r": random.random(len(number), np.float32)}
         columns |= {"end": (number % LENGTH == LENGTH - 1) & (number // LENGTH % 2 == 0)}
         table = pa.table(columns)
-        writer = writer or pq.ParquetWriter(file, table.schema, compression="none")
+        writer = writer or pq.ParquetWriter(file, table.schema, compression="none", use_dictionary=False)
         writer.write_table(table)
     if writer is not None:
         writer.close()
