@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
     from dr3.files import write_json
     from dr3.reports.compare import as_json, compare, panels
-    from dr3.reports.curves import check_picture, draw
+    from dr3.reports.curves import check_picture, draw_bands
 
     options: CompareOptions = chosen.run
     if options.picture is not None:
@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     record = as_json(runs, sides)
     write_json(runs.path / "comparison.json", record)
     picture = options.picture or runs.path / "comparison.png"
-    draw(panels(runs), picture, caption="thick: the median of seeds, thin: each seed")
+    draw_bands(panels(runs), picture, caption="lines: medians over seeds; bands: their middle half", columns=3)
     if options.json:
         print_json(record)
     else:

@@ -91,11 +91,10 @@ def draw_bands(panels: Sequence[Panel], path: Path, *, caption: str = "", column
                 low, middle, high = np.nanpercentile(values, (25, 50, 75), axis=0)
                 axis.fill_between(steps, low, high, color=colour[label], alpha=0.2, linewidth=0)
                 axis.plot(steps, middle, color=colour[label], linewidth=2.0, label=label)
-            if panel.log:
-                axis.set_yscale("log")
+            _scale(axis, panel)
             first = number % columns == 0 or panels[number - 1].ylabel != panel.ylabel
             axis.set_title(panel.title, fontsize=10)
-            axis.set_ylabel(panel.ylabel if first else "")
+            axis.set_ylabel(panel.ylabel if first and panel.ylabel != panel.title else "")
             axis.grid(visible=False, axis="x")
             axis.xaxis.set_major_formatter(lambda value, _: style.short(value))
             axis.locator_params(axis="x", nbins=4)
@@ -123,11 +122,15 @@ def _fill(axis: Axes, panel: Panel, colour: Mapping[str, str]) -> None:
     if panel.reference is not None:
         name, level = panel.reference
         axis.axhline(level, color="#777777", linewidth=1, linestyle="--", label=name)
-    if panel.log:
-        axis.set_yscale("log")
-    elif len(known := np.unique(np.concatenate([values.ravel() for _, values in panel.lines.values()]))) == 1:
-        axis.set_ylim(known[0] - 1, known[0] + 1)  # else hundredths stand at an axis along which nothing happens
+    _scale(axis, panel)
     axis.set_title(panel.title)
     axis.set_xlabel("gradient updates")
     axis.set_ylabel(panel.ylabel)
     axis.grid(visible=False, axis="x")
+
+
+def _scale(axis: Axes, panel: Panel) -> None:
+    if panel.log:
+        axis.set_yscale("log")
+    elif len(known := np.unique(np.concatenate([values.ravel() for _, values in panel.lines.values()]))) == 1:
+        axis.set_ylim(known[0] - 1, known[0] + 1)  # else hundredths stand at an axis along which nothing happens
