@@ -45,7 +45,10 @@ SMALL = {
 
 @pytest.fixture(scope="module", params=list(METHODS))
 def case(request, logged, logged_continuous, logged_pictures) -> Case:
-    method = METHODS[request.param]()
+    return case_of(METHODS[request.param](), logged, logged_continuous, logged_pictures)
+
+
+def case_of(method, logged, logged_continuous, logged_pictures) -> Case:
     small = {name: value for name, value in SMALL.items() if hasattr(method, name)}
     method = dataclasses.replace(method, hidden=(8, 6), batch_size=8, **small)
     if not isinstance(method, ContinuousMethod):
@@ -301,24 +304,38 @@ def test_synchronising_is_for_target_networks(case):
 
 def test_numbers_are_arguments_of_the_compiled_program(case):
     """Members that differ in a float, or in the target period, share one program."""
-    method = case.method
-    leaves = jax.tree.leaves(method)
-    floats = [field.name for field in dataclasses.fields(method) if isinstance(getattr(method, field.name), float)]
-    assert len(leaves) == len(floats) + (method.synchronise_every is not None)
+    floats = floats_of(case.method)
+    leaves = jax.tree.leaves(case.method)
+    assert len(leaves) == len(floats) + (case.method.synchronise_every is not None)
+    # Weight decay is AdamW's, and refused with another optimizer.
+    assert_one_program(case, [name for name in floats if name != "weight_decay"])
+
+
+@pytest.mark.parametrize("name", ["dqn", "sac"])
+def test_the_weight_decay_of_adamw_is_an_argument_too(name, logged, logged_continuous, logged_pictures):
+    method = METHODS[name](optimizer="adamw", weight_decay=0.1)
+    case = case_of(method, logged, logged_continuous, logged_pictures)
+    assert_one_program(case, ["weight_decay"])
+
+
+def floats_of(method) -> list[str]:
+    return [field.name for field in dataclasses.fields(method) if isinstance(getattr(method, field.name), float)]
+
+
+def assert_one_program(case, names) -> None:
+    """With these settings halved, what is learned is another, and nothing is compiled for it."""
 
     def two_updates(method, regularizer, seed):
         traced = jax.tree.map(jnp.asarray, (method, regularizer, np.uint32(seed)))
         start = Progress(jax.tree.map(jnp.array, case.learner), jnp.int32(0), jnp.array(True))
         return advance(*traced, start, case.batch, jnp.int32(2))
 
-    compiled = compiled_loop()
+    method, compiled = case.method, compiled_loop()
     first = two_updates(method, DR3(0.1), 0)
     programs = compiled._cache_size()
-    # Weight decay is AdamW's, and refused with another optimizer.
-    halved = {name: 0.5 * getattr(method, name) for name in floats if name != "weight_decay"}
-    changed = dataclasses.replace(method, **halved)
-    other = two_updates(changed, DR3(0.2), 0)
-    two_updates(method, DR3(0.1), 1)
+    changed = dataclasses.replace(method, **{name: 0.5 * getattr(method, name) for name in names})
+    other = two_updates(changed, DR3(0.1), 0)
+    two_updates(method, DR3(0.2), 1)
     assert compiled._cache_size() == programs
     pairs = zip(*(jax.tree.leaves(method.model(end.learner)) for end in (first, other)), strict=True)
     assert all((one != another).any() for one, another in pairs)
