@@ -171,14 +171,7 @@ def rank(
 def rankings_of(
     opened: Sequence[Runs], rule: str = "fqe", data: Transitions | None = None, *, fqe: FQE | None = None
 ) -> dict[str, Ranking]:
-    """The ranking by each of `WAYS` to keep one, from the same scores; written nowhere.
-
-    Args:
-        opened: The runs; of several, all must fit the one log that they are judged by.
-        rule: One of `RANKINGS`.
-        data: The log; None is what the first run held out, else what it was trained on.
-        fqe: How fitted Q evaluation is done; None is its defaults.
-    """
+    """The ranking by each of `WAYS` to keep one, from the same scores; `rank` writes one of them."""
     if rule not in RANKINGS:
         raise UserError(f"There is no ranking {rule!r}; there are {', '.join(RANKINGS)}.")
     candidates = candidates_of(opened)

@@ -73,25 +73,34 @@ def interquartile_means(rng: np.random.Generator) -> Iterator[AuditLine]:
 
 
 def repeated_tables() -> Iterator[AuditLine]:
-    final, medians = table("atari-iqm-final"), table("atari-median")
-    cells = [(share, algorithm, "final") for share in SHARES for algorithm in ALGORITHMS]
-    equal = sum(final.value(*cell) == medians.value(*cell) for cell in cells)
-    yield AuditLine(
-        "Tables against each other",
+    yield _repeated(
+        ("atari-iqm-final", "atari-median"),
+        [(share, algorithm, "final") for share in SHARES for algorithm in ALGORITHMS],
         "the table of final IQM is not the table of final medians",
         "two statistics",
-        f"{equal} of {len(cells)} cells equal, intervals included",
-        "does not follow" if equal == len(cells) else "follows",
+        repeats=False,
     )
-    first, again = table("atari-iqm-average"), table("atari-stop-gradient")
-    pairs = [(share, algorithm, "average") for share in SHARES for algorithm in ("REM", "REM+DR3")]
-    equal = sum(first.value(*cell) == again.value(*cell) for cell in pairs)
-    yield AuditLine(
-        "Tables against each other",
+    yield _repeated(
+        ("atari-iqm-average", "atari-stop-gradient"),
+        [(share, algorithm, "average") for share in SHARES for algorithm in ("REM", "REM+DR3")],
         "REM and REM+DR3 in the table of Δ' are those of table 1",
         "the same runs",
-        f"{equal} of {len(pairs)} cells equal",
-        "follows" if equal == len(pairs) else "does not follow",
+        repeats=True,
+    )
+
+
+def _repeated(
+    names: tuple[str, str], cells: list[tuple[str, str, str]], what: str, published: str, *, repeats: bool
+) -> AuditLine:
+    """Whether two tables are equal in all these cells, intervals included, where they should be or should not."""
+    one, other = (table(name) for name in names)
+    equal = sum(one.value(*cell) == other.value(*cell) for cell in cells)
+    return AuditLine(
+        "Tables against each other",
+        what,
+        published,
+        f"{equal} of {len(cells)} cells equal, intervals included",
+        "follows" if (equal == len(cells)) == repeats else "does not follow",
     )
 
 
