@@ -87,10 +87,10 @@ def test_the_legend_hides_and_shows(visit, file):
     page = visit(file)
     lines = page.locator('figure[data-panel="mean Q"] .line')
     assert lines.nth(0).is_visible()
-    page.get_by_text("dqn · 2 seeds").click()
+    page.get_by_text("DQN · 2 seeds").click()
     assert not lines.nth(0).is_visible()
     assert lines.nth(1).is_visible()
-    assert "dqn+dr3:0.1" in hover(page, "srank")
+    assert "DQN + DR3 0.1" in hover(page, "srank")
     assert page.locator(".readout tr").count() == 1
     seeds = page.locator('figure[data-panel="mean Q"] .g1 .seed')
     assert not seeds.nth(0).is_visible()
@@ -123,7 +123,7 @@ def test_without_a_script_there_are_pictures_and_verdicts(visit, file):
     assert page.locator("#verdicts .card").count() == 2
     for line in page.locator('figure[data-panel="mean Q"] .line').all():
         assert line.is_visible()
-    page.get_by_text("dqn · 2 seeds").click()  # by style alone
+    page.get_by_text("DQN · 2 seeds").click()  # by style alone
     assert not page.locator('figure[data-panel="mean Q"] .g0 .line').is_visible()
 
 
@@ -144,8 +144,8 @@ def test_watching_follows_the_run_and_keeps_what_was_chosen(visit, served, small
         assert "is not a run yet" in page.locator("body").inner_text()
         shutil.copytree(small_run, tmp_path / "partial")
         (tmp_path / "partial").rename(folder)
-        page.locator("h1", has_text="dqn on").wait_for()
-        page.get_by_text("dqn+dr3:0.1 · 2 seeds").click()
+        page.locator("h1", has_text="DQN on").wait_for()
+        page.get_by_text("DQN + DR3 0.1 · 2 seeds").click()
         page.get_by_text("config.json").click()
         page.evaluate("window.scrollTo(0, 300)")
         row = json.loads((folder / "metrics.jsonl").read_text().splitlines()[0])

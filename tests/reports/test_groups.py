@@ -26,8 +26,8 @@ def second(copied_run):
 
 def test_members_that_differ_in_their_seeds_alone_are_together(copied_run):
     (plain, dr3) = group([Runs(copied_run)])
-    assert (plain.name, plain.seeds, plain.regularized) == ("dqn", [0, 1], False)
-    assert (dr3.name, dr3.seeds, dr3.regularized) == ("dqn+dr3:0.1", [0, 1], True)
+    assert (plain.name, plain.seeds, plain.regularized) == ("DQN", [0, 1], False)
+    assert (dr3.name, dr3.seeds, dr3.regularized) == ("DQN + DR3 0.1", [0, 1], True)
     assert dr3.members == [(0, 2), (0, 3)]
 
 
@@ -49,12 +49,12 @@ def test_what_tells_groups_apart_is_in_their_names(copied_run, second):
     first = Runs(copied_run)
     rate = second(lambda config: [m["method"].update(learning_rate=0.5) for m in config["members"]], "rate")
     names = [one.name for one in group([first, rate])]
-    assert names[0] == "dqn, learning_rate 0.01"
-    assert names[2] == "dqn, learning_rate 0.5"
+    assert names[0] == "DQN, learning_rate 0.01"
+    assert names[2] == "DQN, learning_rate 0.5"
     other = second(lambda config: config["data"].update(name="elsewhere"), "data")
-    assert group([first, other])[2].name == "dqn on elsewhere"
+    assert group([first, other])[2].name == "DQN on elsewhere"
     rhythm = second(lambda config: config.update(metrics_every=20), "rhythm")
-    assert [one.name for one in group([first, rhythm])][::2] == ["dqn (run)", "dqn (rhythm)"]
+    assert [one.name for one in group([first, rhythm])][::2] == ["DQN (run)", "DQN (rhythm)"]
 
 
 def test_a_run_without_a_column_leaves_a_gap(copied_run):

@@ -70,7 +70,7 @@ def test_it_says_what_the_run_says(page, small_run):
     assert values["return"][0]["middle"][-1] == pytest.approx(returns[:2, -1].mean(), rel=1e-5)
     assert values["dot product"][1]["high"] == pytest.approx(runs.metrics["features/dot_product"][2:].max(0), rel=1e-5)
     assert {"mean Q", "srank", "cosine", "distance from instability", "largest stable step"} <= set(values)
-    assert "Gains are over dqn" in page.text
+    assert "Gains are over DQN" in page.text
     assert f"{returns[2:, -1].mean():.4g}".replace("-", "−") in page.text
     assert runs.config.data.fingerprint in page.text
     assert "jaxlib" in page.text

@@ -70,7 +70,7 @@ def test_the_page_follows_the_files(small_run, tmp_path):
 
     shutil.copytree(small_run, folder)
     assert watcher.version() != before
-    assert "dqn+dr3:0.1" in watcher.page()
+    assert "DQN + DR3 0.1" in watcher.page()
     assert watcher.version() == watcher.version()
 
     before = watcher.version()
@@ -91,7 +91,7 @@ def test_a_damaged_file_is_said_and_not_the_end(copied_run):
     (copied_run / "metrics.jsonl").write_text("{\n" + whole)
     assert "metrics.jsonl is damaged" in watcher.page()
     (copied_run / "metrics.jsonl").write_text(whole)
-    assert "dqn+dr3:0.1" in watcher.page()
+    assert "DQN + DR3 0.1" in watcher.page()
 
 
 def test_checkpoints_are_measured_one_by_one(copied_run):

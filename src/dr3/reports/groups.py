@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dr3.reports.names import algorithm_name
 from dr3.runs import Runs
 from dr3.runs.member import differences
 
@@ -19,7 +20,7 @@ Curves = tuple[NDArray[Any], NDArray[Any]]  # steps (T,), values (members, T)
 class Group:
     """Members that differ in their seeds alone, of runs that are equally long."""
 
-    name: str  # `dqn+dr3:0.03`, and whatever else tells it from the other groups
+    name: str  # "DQN + DR3 0.03", and whatever else tells it from the other groups
     data: str
     regularized: bool
     members: list[tuple[int, int]]  # the run's place in the list, the member's number in that run
@@ -53,7 +54,9 @@ def group(runs: Sequence[Runs]) -> list[Group]:
         for number, member in enumerate(one.members):
             words = settings[place][number]
             key = (member.algorithm, words, data, rhythm)
-            names[key] = ", ".join(filter(None, (member.algorithm, words))) + (f" on {data}" if several else "")
+            names[key] = ", ".join(filter(None, (algorithm_name(member.algorithm), words))) + (
+                f" on {data}" if several else ""
+            )
             found.setdefault(key, []).append((place, number))
     used = list(names.values())
     return [

@@ -16,6 +16,7 @@ from dr3.reports.content import Content, Reading
 from dr3.reports.curves import Panel
 from dr3.reports.groups import Group
 from dr3.reports.markup import Html, data_block, join, tag
+from dr3.reports.names import algorithm_name
 from dr3.reports.records import configuration, environment
 from dr3.reports.svg import chart, colour_class, summary, thinned
 from dr3.reports.tables import table
@@ -89,8 +90,8 @@ def document(name: str, parts: dict[str, Html], *, groups: int, live: Live | Non
 
 
 def title(readings: Sequence[Reading]) -> str:
-    """`dqn on grid16smoothobs-256`, for all runs together."""
-    methods = dict.fromkeys(reading.runs.members[0].method.name for reading in readings)
+    """`DQN on grid16smoothobs-256`, for all runs together."""
+    methods = dict.fromkeys(algorithm_name(reading.runs.members[0].method.name) for reading in readings)
     data = dict.fromkeys(reading.runs.config.data.name for reading in readings)
     return f"{', '.join(methods)} on {', '.join(data)}"
 
