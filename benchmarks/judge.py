@@ -9,7 +9,7 @@ from statistics import median
 
 from rich.table import Table as RichTable
 
-from shapes import ACTIONS, CONTROL, SHAPES, WITH_DR3
+from shapes import ACTIONS, CONTROL, SHAPES, WITH_DR3, WITH_PICTURES
 
 Seconds = dict[str, list[float]]
 NAMES = {
@@ -65,18 +65,19 @@ def speeds(seconds: Seconds, cores: int) -> Table:
 
 
 def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
-    """Updates per second of continuous control, one member, beside d3rlpy's."""
+    """Updates per second of continuous control, one member, beside d3rlpy's; from pictures, beside PyTorch's."""
     rows = []
     for cores in columns:
         for shape, sizes in CONTROL.items():
             ours = seconds.get(f"dr3 | {cores} | {shape} | q | 1")
             if ours is None:
                 continue
-            theirs = seconds[f"d3rlpy control | {cores} | {shape} | q | 1"]
+            peer = "PyTorch" if shape in WITH_PICTURES else "d3rlpy control"
+            theirs = seconds[f"{peer} | {cores} | {shape} | q | 1"]
             with_dr3 = seconds[f"dr3 | {cores} | {shape} | q+dr3 | 1"]
             cells = (f"{1 / median(side):,.4g}" for side in (ours, with_dr3, theirs))
             rows.append((f"{sizes.title}, {cores} core{'s' * (cores > 1)}", *cells, f"{ratio(theirs, ours):.2f}x"))
-    return Table("Continuous control, updates per second", ("", "dr3", "with DR3", "d3rlpy", "ratio"), rows)
+    return Table("Continuous control, updates per second", ("", "dr3", "with DR3", "peer", "ratio"), rows)
 
 
 def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table:
@@ -157,6 +158,8 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
         ("minatar", "Clipped targets over the base update, MinAtar CNN", cost("minatar", "q+clip"), "≤", 1.02),
         ("minatar", "HL-Gauss over the base update, MinAtar CNN", cost("minatar", "q+hl-gauss"), "≤", 1.3),
         ("sac", "SAC over d3rlpy", over_d3rlpy("sac"), "≥", 2.3),
+        ("cog", "COG, strided encoder, over PyTorch", over_pytorch("cog", "q", 1), "≥", 1.5),
+        ("cog", "COG + DR3, strided encoder, over PyTorch", over_pytorch("cog", "q+dr3", 1), "≥", 1.5),
         ("cql", "CQL over d3rlpy", over_d3rlpy("cql"), "≥", 1.3),
         ("cql", "DR3 over the base update, CQL", cost("cql", "q+dr3"), "≤", 1.1),
         ("cql", "CQL, of the peak of 2048 x 2048 matmuls", cql_of_peak, "≥", 0.5),

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dr3 import BEER, CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3, Sum
+from dr3 import BEER, COG, CQL, DQN, DR3, SAC, ContinuousCQL, LabelNoiseDR3, Sum
 from dr3.data.batch import Batch
 from dr3.data.transitions import ContinuousActions, DiscreteActions
 from dr3.methods import Spec
@@ -79,6 +79,9 @@ def discrete(shape: Shape, work: str) -> tuple[DQN, Spec]:
 
 def control_method(shape: Control) -> SAC:
     common: dict[str, Any] = {"batch_size": shape.batch, "hidden": shape.hidden, "policy_hidden": shape.hidden}
+    if shape.channels:
+        pictures: dict[str, Any] = {"channels": shape.channels, "encoder": "strided", "crop": shape.crop}
+        return COG(**common, **pictures, sampled_actions=shape.sampled_actions, warm_start=0)
     if shape.sampled_actions:  # past its warm start, as for most of a run
         return ContinuousCQL(**common, sampled_actions=shape.sampled_actions, warm_start=0)
     return SAC(**common)
@@ -91,7 +94,11 @@ def control_spec(shape: Control) -> Spec:
 @cache
 def control_table(shape: Control) -> Batch:
     rng = np.random.default_rng(0)
-    first, second = (jnp.asarray(rng.normal(size=(shape.rows, *shape.observation)), jnp.float32) for _ in range(2))
+    size = (shape.rows, *shape.observation)
+    if shape.channels:
+        first, second = (jnp.asarray(rng.integers(0, 256, size), jnp.uint8) for _ in range(2))
+    else:
+        first, second = (jnp.asarray(rng.normal(size=size), jnp.float32) for _ in range(2))
     actions = jnp.asarray(rng.uniform(-1, 1, (shape.rows, shape.actions)), jnp.float32)
     rewards = jnp.asarray(rng.normal(size=shape.rows), jnp.float32)
     terminals = jnp.asarray(rng.random(shape.rows) < 0.01, jnp.float32)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import track
 
 from judge import bars, control_speeds, speeds
-from shapes import CONTROL, SHAPES, WITH_DR3
+from shapes import CONTROL, SHAPES, WITH_DR3, WITH_PICTURES
 from sides import KEEPS_MEMORY, Side, versions
 
 HERE = Path(__file__).parent
@@ -34,14 +34,14 @@ DISCRETE_CQL = [("minatar", "cql", members) for members in MEMBERS]
 def questions(side: str) -> list[tuple[str, str, int]]:
     """(shape, work, members) that a side is asked. d3rlpy has no DR3; the costs of DR3 are our own matter."""
     if side == "d3rlpy control":
-        return [(shape, "q", 1) for shape in CONTROL]
+        return [(shape, "q", 1) for shape in CONTROL if shape not in WITH_PICTURES]
     if side == "d3rlpy":
         shapes = [shape for shape, sizes in SHAPES.items() if not sizes.same_padding]
         return [*((shape, "q", members) for shape in shapes for members in MEMBERS), *DISCRETE_CQL]
     both = [(shape, "q", members) for shape in SHAPES for members in MEMBERS]
     both += [(shape, "q+dr3", members) for shape in WITH_DR3 for members in MEMBERS]
     if side in ("PyTorch", "PyTorch tuned"):
-        return both
+        return both + [(shape, work, 1) for shape in WITH_PICTURES for work in ("q", "q+dr3")]
     peaks = [("mlp", peak, 1) for peak in PEAKS]
     control = [(shape, work, 1) for shape in CONTROL for work in ("q", "q+dr3")]
     costs = [*((shape, "q+dr3-stop", 1) for shape in WITH_DR3), ("nature", "q+label-noise", 1)]

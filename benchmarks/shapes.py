@@ -55,7 +55,7 @@ WITH_DR3 = tuple(name for name in SHAPES if name != "nature-valid")  # which is 
 
 @dataclass(frozen=True)
 class Control:
-    """Continuous control: twin critics and a policy, all with these dense layers."""
+    """Continuous control: twin critics and a policy, all with these dense layers, over encoders of pictures."""
 
     title: str
     observation: tuple[int, ...]
@@ -64,12 +64,18 @@ class Control:
     batch: int
     rows: int
     sampled_actions: int = 0  # of each kind, for CQL
+    channels: tuple[int, ...] = ()  # of COG's strided encoder: one for both critics, one for the policy
+    crop: int = 0
 
 
 CONTROL = {
     "sac": Control("SAC, 2 x 256", (17,), 6, (256, 256), 256, 20_000),
     "cql": Control("CQL, 3 x 256, 10 actions", (17,), 6, (256, 256, 256), 256, 20_000, sampled_actions=10),
+    "cog": Control(
+        "COG, strided encoder", (48, 48, 3), 8, (128, 128), 64, 5_000, sampled_actions=1, channels=(16, 32), crop=2
+    ),
 }
+WITH_PICTURES = tuple(name for name, sizes in CONTROL.items() if sizes.channels)  # d3rlpy has nothing like it
 
 Run = Callable[[int], None]  # does that much work for every member, and returns when it is done
 

@@ -8,10 +8,11 @@ import sys
 from functools import cache
 
 import numpy as np
+import pytorch_cog
 import torch
 from torch import Tensor, nn
 
-from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Run, Shape, serve
+from shapes import ACTIONS, COEFFICIENT, DISCOUNT, LEARNING_RATE, TARGET_PERIOD, Control, Run, Shape, serve
 
 torch.set_num_threads(len(os.sched_getaffinity(0)))
 
@@ -104,7 +105,9 @@ def table_of(shape: Shape) -> tuple[Tensor, ...]:
     return observations(), actions, rewards, observations(), terminals
 
 
-def build(shape: Shape, work: str, members: int) -> Run:
+def build(shape: Shape | Control, work: str, members: int) -> Run:
+    if isinstance(shape, Control):
+        return pytorch_cog.build(shape, work, members, FUSED)
     table = table_of(shape)
     population = [Member(shape, work, table) for _ in range(members)]
 

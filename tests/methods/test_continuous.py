@@ -58,8 +58,8 @@ def learner_of(method: Any, table: Any, log_std: float = -5.0) -> Any:
     """Online critics 1 + s and 2 + s, target critics 10 s and 12 s - 3, both plus a; the policy's mode is tanh(0.3)."""
     small = dataclasses.replace(method, hidden=(1,), policy_hidden=(1,))
     learner = jax.jit(small.init, static_argnums=0)(Spec.of(table), KEY)
-    online = TwinCritics((planted_critic(1.0, 1.0), planted_critic(2.0, 1.0)))
-    target = TwinCritics((planted_critic(0.0, 10.0), planted_critic(-3.0, 12.0)))
+    online = TwinCritics((planted_critic(1.0, 1.0), planted_critic(2.0, 1.0)), None)
+    target = TwinCritics((planted_critic(0.0, 10.0), planted_critic(-3.0, 12.0)), None)
     return learner._replace(model=ActorCritic(online, planted_policy(0.3, log_std), -1.0, 1.0), target=target)
 
 
@@ -266,7 +266,7 @@ def test_iqls_three_losses_by_hand(table):
     value = StateValue(
         MLP((Linear(jnp.array([[2.0]]), jnp.array([FAR])),), 1), Linear(jnp.ones((1, 1)), jnp.array([9 - FAR]))
     )
-    critics = ValuedCritics(learner.model.critics.members, value)
+    critics = ValuedCritics(learner.model.critics.members, None, value)
     learner = learner._replace(model=dataclasses.replace(learner.model, critics=critics))
     marked = method.prepare(dataclasses.replace(table, next_action_known=np.array([True, False, False])))
     loss, (backup, info) = told(method, learner, marked)

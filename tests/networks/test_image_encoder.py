@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -101,3 +103,45 @@ def test_critics_and_policy_look_with_encoders_of_their_own_and_can_start_tiny()
     assert max(np.abs(layer.weight).max() for layer in early) <= 1e-4
     np.testing.assert_array_equal(last.weight, agent.policy.trunk.dense.stack[-1].weight)
     assert not any(leaf.weak_type for leaf in jax.tree.leaves(jax.eval_shape(build, KEY)))
+
+
+def test_a_strided_encoder_sees_patches_then_halves():
+    encoder = jax.eval_shape(lambda key: ImageEncoder.create((48, 48, 3), (16, 32), key=key, strided=True), KEY)
+    picture = jax.ShapeDtypeStruct((5, 48, 48, 3), jnp.uint8)
+    seen = jax.eval_shape(lambda encoder, picture: encoder(picture), encoder, picture)
+    assert (seen.shape, seen.dtype) == ((5, encoder.width), jnp.float32)
+    assert encoder.width == 6 * 6 * 32
+    with pytest.raises(UserError, match="cannot be halved 3 times"):
+        ImageEncoder.create((4, 4, 3), (16, 32), key=KEY, strided=True)
+
+
+def test_a_strided_encoder_by_hand():
+    """The first layer adds up patches of 4 x 4; the second takes the middle of each 3 x 3, two apart."""
+    encoder = ImageEncoder.create((16, 16, 1), (1, 1), key=KEY, strided=True)
+    middle = jnp.zeros((3, 3, 1, 1)).at[1, 1].set(1.0)
+    weights = lambda encoder: [layer.weight for layer in encoder.convolutions]  # noqa: E731
+    encoder = eqx.tree_at(weights, encoder, [jnp.ones((4, 4, 1, 1)), middle])
+    picture = jnp.arange(256, dtype=jnp.float32).reshape(1, 16, 16, 1)
+    patches = picture.reshape(4, 4, 4, 4).sum(axis=(1, 3))
+    # Zeros that "SAME" adds stand at the far side where they are odd: the middle is that of patches 1 and 3.
+    np.testing.assert_allclose(encoder(picture)[0], patches[1::2, 1::2].ravel(), rtol=1e-6)
+
+
+def test_critics_share_a_strided_encoder_and_its_gradient_is_the_sum_of_theirs():
+    widths: Any = {"hidden": (6,), "policy_hidden": (6,), "channels": (2, 3)}
+    network = ActorCritic.create((8, 8, 3), 2, **widths, low=-1.0, high=1.0, key=KEY, strided=True)
+    assert all(critic.encoder is None for critic in network.critics.members)
+    assert set(network.critics.layers()) == {"conv1", "conv2", "dense1", "head"}
+    assert set(network.layers()) == {"conv1", "conv2", "dense1", "head"}
+    pictures, actions = jax.random.uniform(KEY, (4, 8, 8, 3)), jnp.zeros((4, 2))
+
+    def of(number):
+        def value(encoder):
+            critics = dataclasses.replace(network.critics, encoder=encoder)
+            values = critics.q(critics.states(pictures), actions)
+            return values.sum() if number is None else values[number].sum()
+
+        return jax.grad(value)(network.critics.encoder).convolutions[0].weight
+
+    np.testing.assert_allclose(of(None), of(0) + of(1), rtol=1e-5, atol=1e-6)
+    assert float(jnp.abs(of(0)).max()) > 0

@@ -48,7 +48,7 @@ def open_drawer(scene: Scene, drawer: str, *, wrong: bool = False) -> Script:
     """Reach behind the handle's bar and pull; the `wrong` one pushes."""
 
     def behind() -> NDArray[np.float64]:
-        return scene.handle(drawer) + np.array([0.0, 0.0, -0.01])
+        return scene.handle(drawer) + np.array([0.0, 0.0, -0.015])
 
     yield from _over(scene, behind)
     yield from _to(scene, behind, tries=10)

@@ -82,6 +82,7 @@ class BRAC(ContinuousMethod):
             key=of_behavior,
             channels=self.channels,
             standardisation=standardisation_for(spec, self.standardise),
+            strided=self.encoder == "strided",
         )
         return learner._replace(extras={"behavior": Trained.fresh(behavior, self._behavior_optimizer)})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -130,7 +130,11 @@ class ContinuousMethod:
     """See reward-scale: -0.5 for AntMaze in CQL's release, -1 (with scale 1) in IQL's."""
 
     channels: tuple[int, ...] = (16, 16, 16)
-    """Where observations are pictures: filters of each 3 x 3 convolution of an encoder; all but the last halve it."""
+    """Where observations are pictures: filters of each convolution of an encoder."""
+
+    encoder: Literal["pooled", "strided"] = field(default="pooled", metadata=ADDED_LATER)
+    """Where observations are pictures: pooled, 3 x 3 convolutions of which all but the last halve the picture, for each
+    network its own; or strided, patches of 4 x 4, then 3 x 3 with stride 2, shared by the critics: made for a CPU."""
 
     standardise: bool = field(default=False, metadata=ADDED_LATER)
     """Give each column of observations mean 0 and deviation 1 over the training rows. The networks do it themselves:
@@ -200,6 +204,7 @@ class ContinuousMethod:
             channels=self.channels,
             layer_norm=self.layer_norm,
             standardisation=standardisation_for(spec, self.standardise),
+            strided=self.encoder == "strided",
         )
         return Learner(
             model=model,
@@ -297,7 +302,7 @@ class ContinuousMethod:
         space = ContinuousActions(batch.actions.shape[-1], model.low, model.high)
         # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
         plain = dataclasses.replace(self, standardise=False)
-        spec = Spec(tuple(batch.observations.shape[1:]), space, parts=parts_of(critics.members[0]))
+        spec = Spec(tuple(batch.observations.shape[1:]), space, parts=parts_of(critics) or parts_of(critics.members[0]))
         fresh = plain.init(spec, key).model.critics
         states, actions = critics.states(batch.observations), model.to_unit(batch.actions)
         pairs = [

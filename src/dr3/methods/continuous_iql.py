@@ -60,8 +60,9 @@ class ContinuousIQL(ContinuousMethod):
             key=jax.random.fold_in(key, VALUE),
             channels=self.channels,
             standardisation=standardisation_for(spec, self.standardise),
+            strided=self.encoder == "strided",
         )
-        critics = ValuedCritics(learner.model.critics.members, value)
+        critics = ValuedCritics(learner.model.critics.members, learner.model.critics.encoder, value)
         model = ActorCritic(critics, learner.model.policy, learner.model.low, learner.model.high)
         return learner._replace(model=model, target=critics, optimizer=self._optimizer.init(critics))
 

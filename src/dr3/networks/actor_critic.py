@@ -40,13 +40,14 @@ class ActorCritic(eqx.Module):
         channels: tuple[int, ...] = (),
         layer_norm: bool = False,
         standardisation: Standardisation | None = None,
+        strided: bool = False,
     ) -> ActorCritic:
         """Where observations are pictures, critics and policy each have an encoder with these channels.
 
         `layer_norm` is for the critics' layers.
         """
         of_critics, of_policy = jax.random.split(key)
-        both: dict[str, Any] = {"channels": channels, "standardisation": standardisation}
+        both: dict[str, Any] = {"channels": channels, "standardisation": standardisation, "strided": strided}
         critics = TwinCritics.create(shape, actions, hidden, key=of_critics, layer_norm=layer_norm, **both)
         policy = GaussianPolicy.create(shape, actions, policy_hidden, key=of_policy, **both)
         return cls(critics, policy, low, high)

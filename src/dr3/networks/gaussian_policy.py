@@ -84,9 +84,11 @@ class GaussianPolicy(eqx.Module):
         key: Array,
         channels: tuple[int, ...] = (),
         standardisation: Standardisation | None = None,
+        strided: bool = False,
     ) -> GaussianPolicy:
         of_trunk, of_head = jax.random.split(key)
-        trunk = dense_for(shape, hidden, channels, key=of_trunk, of_encoder=key, standardisation=standardisation)
+        how: Any = {"standardisation": standardisation, "strided": strided}
+        trunk = dense_for(shape, hidden, channels, key=of_trunk, of_encoder=key, **how)
         return cls(trunk, Linear.small(trunk.width, 2 * actions, key=of_head))
 
     @property

@@ -1,4 +1,4 @@
-"""What a network makes of a picture before it meets an action: convolutions with pooling."""
+"""What a network makes of a picture before it meets an action: convolutions with pooling, or with strides."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dr3.networks.mixed import MixedEncoder, Seen
 from dr3.networks.mlp import MLP
 
 KERNEL = 3
+PATCH, STRIDE = 4, 2  # of a strided encoder: the first layer sees patches side by side, all others halve
 # Which part of a network's key draws its encoder. The parts that a split makes are those that fold_in gives for 0, 1,
 # and so on: it must be beyond the number of any dense layer, or two layers would begin with the same weights.
 OF_ENCODER = 1000
@@ -29,31 +30,49 @@ class ImageEncoder(eqx.Module):
 
     COG's three of 16 channels make 12 · 12 · 16 = 2,304 numbers of a picture of 48 x 48. Bytes are pixels, and
     count as [0, 1].
+
+    With `strided` there is no pooling: the first layer sees patches of 4 x 4, the others are 3 x 3 with stride 2. That
+    is for processors: 16 and 32 channels make 6 · 6 · 32 = 1,152 numbers in a tenth of the products.
     """
 
     convolutions: tuple[Convolution, ...]
     width: int = eqx.field(static=True)
     norms: Norms = ()
+    strided: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def create(
-        cls, shape: tuple[int, ...], channels: tuple[int, ...], *, key: Array, layer_norm: bool = False
+        cls,
+        shape: tuple[int, ...],
+        channels: tuple[int, ...],
+        *,
+        key: Array,
+        layer_norm: bool = False,
+        strided: bool = False,
     ) -> ImageEncoder:
         """Xavier-uniform layers for pictures of this (height, width, channels)."""
         height, width, inputs = shape
-        halvings = len(channels) - 1
+        halvings = len(channels) + 1 if strided else len(channels) - 1
         if min(height, width) < 2**halvings:
             raise UserError(f"A picture of {height} x {width} cannot be halved {halvings} times: give fewer channels.")
         keys = jax.random.split(key, len(channels))
         pairs = zip((inputs, *channels[:-1]), channels, keys, strict=True)
-        layers = tuple(Convolution.glorot(before, after, KERNEL, key=of) for before, after, of in pairs)
-        size = (height >> halvings) * (width >> halvings) * channels[-1]
-        return cls(layers, size, norms_for(channels, layer_norm))
+        if not strided:
+            layers = tuple(Convolution.glorot(before, after, KERNEL, key=of) for before, after, of in pairs)
+            size = (height >> halvings) * (width >> halvings) * channels[-1]
+            return cls(layers, size, norms_for(channels, layer_norm))
+        layers = tuple(
+            Convolution.glorot(before, after, PATCH if first else KERNEL, key=of, stride=PATCH if first else STRIDE)
+            for first, (before, after, of) in zip([True] + [False] * (len(channels) - 1), pairs, strict=True)
+        )
+        for layer in layers:
+            height, width, _ = layer.output_shape(height, width)
+        return cls(layers, height * width * channels[-1], norms_for(channels, layer_norm), strided=True)
 
     def __call__(self, pictures: Array) -> Array:
         x = pictures
         for number, layer in enumerate(self.convolutions[:-1]):
-            x = hidden_output(self.norms, number, layer.halved(x))
+            x = hidden_output(self.norms, number, layer(x) if self.strided else layer.halved(x))
         x = hidden_output(self.norms, -1, self.convolutions[-1](x))
         return x.reshape(len(x), math.prod(x.shape[1:]))
 
@@ -87,9 +106,10 @@ def dense_for(
     key: Array,
     of_encoder: Array,
     standardisation: Standardisation | None = None,
+    strided: bool = False,
 ) -> MLP | ImageMLP:
     """Dense layers as CQL's release draws them, over what an encoder sees where observations are pictures."""
-    encoder = encoder_for(shape, channels, key=of_encoder, standardisation=standardisation)
+    encoder = encoder_for(shape, channels, key=of_encoder, standardisation=standardisation, strided=strided)
     if encoder is None:
         assert not isinstance(shape, Parts)
         return MLP.create(shape, hidden, key=key, layer=Linear.biased, standardisation=standardisation)
@@ -103,15 +123,17 @@ def encoder_for(
     key: Array,
     layer_norm: bool = False,
     standardisation: Standardisation | None = None,
+    strided: bool = False,
 ) -> ImageEncoder | MixedEncoder | None:
     """An encoder where observations are pictures (height, width, channels), or have parts; vectors need none."""
     if isinstance(shape, Parts):
 
         def encoder(picture: tuple[int, ...], key: Array) -> ImageEncoder:
-            return ImageEncoder.create(picture, channels, key=key, layer_norm=layer_norm)
+            return ImageEncoder.create(picture, channels, key=key, layer_norm=layer_norm, strided=strided)
 
         of_pictures = jax.random.fold_in(key, OF_ENCODER)
         return MixedEncoder.create(shape, encoder, key=of_pictures, standardisation=standardisation)
     if len(shape) != 3:
         return None
-    return ImageEncoder.create(shape, channels, key=jax.random.fold_in(key, OF_ENCODER), layer_norm=layer_norm)
+    of_encoder = jax.random.fold_in(key, OF_ENCODER)
+    return ImageEncoder.create(shape, channels, key=of_encoder, layer_norm=layer_norm, strided=strided)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 from jax import Array
@@ -29,9 +31,11 @@ class StateValue(eqx.Module):
         key: Array,
         channels: tuple[int, ...] = (),
         standardisation: Standardisation | None = None,
+        strided: bool = False,
     ) -> StateValue:
         of_trunk, of_head = jax.random.split(key)
-        trunk = dense_for(shape, hidden, channels, key=of_trunk, of_encoder=key, standardisation=standardisation)
+        how: Any = {"standardisation": standardisation, "strided": strided}
+        trunk = dense_for(shape, hidden, channels, key=of_trunk, of_encoder=key, **how)
         return cls(trunk, Linear.small(trunk.width, 1, key=of_head))
 
     def __call__(self, observations: Array) -> Array:
