@@ -197,6 +197,22 @@ def copied_run(small_run, tmp_path) -> Path:
     return Path(shutil.copytree(small_run, tmp_path / "run", ignore=shutil.ignore_patterns("measurements")))
 
 
+@pytest.fixture
+def foreign_modules(tmp_path) -> Path:
+    """Modules that came with some data into `tmp_path`: the file that is there once any of them has been run.
+
+    Of packages that are installed, of one that is not, and of one that JAX imports wherever it finds it. Beside them
+    the folder `own`, with a plugin of the user's.
+    """
+    mark = tmp_path / "mark"
+    (tmp_path / "jax_plugins").mkdir()
+    for name in ("equinox", "numpy", "jax", "filelock", "h5py", "ray", "psutil", "pandas", "jax_plugins/evil"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write({name!r})\ndef initialize(): pass\n")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "from_python_path.py").write_text("import dr3\n")
+    return mark
+
+
 class Ladder:
     """Five rungs, on the host: 1 climbs, 0 stays, one move in ten slips. The top pays 3 and is the end; 9 steps are the
     limit. The first byte of a 2 x 2 frame is the rung and the second the age, both from 1.

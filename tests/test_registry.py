@@ -198,6 +198,21 @@ def test_a_module_is_named_by_the_environment_or_by_a_flag(my_methods, monkeypat
     assert "--plugin needs the name of a module" in capsys.readouterr().err
 
 
+def test_a_plugin_that_is_elsewhere_opens_no_working_folder(my_methods, tmp_path_factory, monkeypatch):
+    """Where a stranger's data may lie, with a `jax_plugins/` beside them, which JAX would import."""
+    data = tmp_path_factory.mktemp("data")
+    monkeypatch.chdir(data)
+    monkeypatch.syspath_prepend(my_methods)
+    plugins.load_plugin("my_methods")
+    assert str(data) not in sys.path
+    monkeypatch.chdir(my_methods)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(my_methods)])
+    sys.modules.pop("my_methods")
+    monkeypatch.setattr(plugins, "_loaded", {})
+    plugins.load_plugin("my_methods")  # nowhere else than here
+    assert str(my_methods) in sys.path
+
+
 @pytest.mark.slow
 def test_the_flag_serves_a_command_in_a_process_of_its_own(my_methods):
     words = (

@@ -223,19 +223,15 @@ batch_size = 4
 
 
 @pytest.mark.slow
-def test_modules_in_the_current_folder_are_not_run(tmp_path):
+def test_modules_in_the_current_folder_are_not_run(foreign_modules, tmp_path):
     """Neither by `python -m dr3` nor by its workers; what PYTHONPATH names is found all the same."""
-    for name in ("equinox", "numpy", "jax", "dr3_of_another", "filelock", "h5py", "ray"):
-        (tmp_path / f"{name}.py").write_text(EVIL.format(mark=str(tmp_path / "mark")))
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "from_python_path.py").write_text("import dr3\n")
     (tmp_path / "grid.toml").write_text(GRID)
     path = os.pathsep.join([str(Path(dr3.__file__).parents[1]), "own"])
     words = ["sweep", "grid.toml", "--out", "out", "--workers", "1", "--plugin", "from_python_path"]
     command = [sys.executable, "-m", "dr3", *words]
     ended = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    assert not (tmp_path / "mark").exists()
+    assert not foreign_modules.exists()
 
 
 @pytest.mark.parametrize("name", ["log.txt", "."])

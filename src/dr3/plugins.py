@@ -10,6 +10,7 @@ import os
 import pkgutil
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,13 +46,15 @@ def recall(home: str) -> Any:
 
 
 def load_plugin(module: str) -> None:
-    """Import a module that the user has named; it is looked for in the working folder too."""
+    """Import a module that the user has named; if it is nowhere else, it is looked for in the working folder."""
     if module in _loaded:
         return
     _loaded[module] = None  # first, because a plugin may look a method up while it is being imported
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
     try:
+        root = module.partition(".")[0]
+        # Not unless it is there alone: Python, JAX and others would import what lies beside somebody's data.
+        if root not in sys.modules and find_spec(root) is None and os.getcwd() not in sys.path:
+            sys.path.append(os.getcwd())
         import_module(module)
     except Exception as error:
         del _loaded[module]

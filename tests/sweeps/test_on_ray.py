@@ -9,10 +9,12 @@ import subprocess
 import sys
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import dr3
 from dr3.errors import UserError
 from dr3.runs import Runs, digest
 from dr3.sweeps import OnRay, Task, run_tasks
@@ -70,13 +72,14 @@ target_period = 7
 
 @needs_ray
 @pytest.mark.slow
-def test_sigterm_saves_and_says_so(cluster, tasks, taken_up, tmp_path):
-    """Ray has a handler of its own for it, which would abort. Nor is a module in the current folder run."""
+def test_sigterm_saves_and_says_so(cluster, tasks, taken_up, foreign_modules, tmp_path):
+    """Ray has a handler of its own for it, which would abort. Nor is a module in the current folder run, on no node."""
     (tmp_path / "grid.toml").write_text(GRID)
-    (tmp_path / "equinox.py").write_text("raise SystemExit('run from the current folder')")
     command = [sys.executable, "-m", "dr3", "sweep", "grid.toml", "--out", "out", "--engine", "ray"]
-    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path}
-    with subprocess.Popen([*command, "--address", cluster.address], **pipes) as sweep:
+    command += ["--address", cluster.address, "--plugin", "from_python_path"]
+    path = os.pathsep.join([str(Path(dr3.__file__).parents[1]), "own"])
+    pipes: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    with subprocess.Popen(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, **pipes) as sweep:
         folder = tmp_path / "out" / tasks[0].name
         taken_up(folder, 100)
         sweep.send_signal(signal.SIGTERM)
@@ -86,6 +89,7 @@ def test_sigterm_saves_and_says_so(cluster, tasks, taken_up, tmp_path):
     assert "Traceback" not in said
     assert "everything saved" in (folder / "log.txt").read_text()
     assert 100 <= Runs(folder).status["step"] < tasks[0].steps
+    assert not foreign_modules.exists()
 
 
 PLUGIN = """
