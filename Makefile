@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test quick test-lowest lint types unit docs linkcheck tutorials release-check release fuzz chaos bench bench-speed bench-row \
+.PHONY: demo test quick slow test-lowest lint types docs linkcheck tutorials release-check release fuzz chaos bench bench-speed bench-row \
         bench-memory bench-statistics clean
 
 # One environment; a stamp for what has been put into it. The pins are the versions everything was tested with.
@@ -23,7 +23,14 @@ PIP    := -m pip install --quiet --disable-pip-version-check
 demo: .venv/user
 	.venv/bin/dr3 demo
 
-test: lint types unit
+# The quick tests first, so that a mistake shows early. The slow ones take over what those have compiled.
+COMPILED := $(CURDIR)/build/compiled
+
+test: lint types
+	rm -rf $(COMPILED) # a killed process leaves torn files
+	JAX_COMPILATION_CACHE_DIR=$(COMPILED) $(MAKE) quick
+	JAX_COMPILATION_CACHE_DIR=$(COMPILED) $(MAKE) slow
+	rm -rf $(COMPILED)
 
 lint: .venv/dev
 	.venv/bin/ruff check .
@@ -34,12 +41,14 @@ types: .venv/dev
 	.venv/bin/ty check
 
 # Each worker takes a stretch of files of its own, so that what one file's tests compile is compiled once.
-unit: .venv/dev $(if $(TORCH),.venv/torch)
-	.venv/bin/pytest -n auto --dist worksteal --durations 40
+PYTEST := .venv/bin/pytest -n auto --dist worksteal --durations 20
 
-# What one runs while writing: under two minutes on two cores. `make test` runs the slow ones as well.
-quick: .venv/dev
-	.venv/bin/pytest -n auto -m 'not slow'
+# What one runs while writing: under two minutes on two cores.
+quick: .venv/dev $(if $(TORCH),.venv/torch)
+	$(PYTEST) -m 'not slow'
+
+slow: .venv/dev $(if $(TORCH),.venv/torch)
+	$(PYTEST) -m slow
 
 # The site, in build/site: every warning is an error, links and anchors between pages among them. Nothing is trained for it.
 .venv/docs: .venv/created requirements.txt pyproject.toml

@@ -46,15 +46,19 @@ def few_memory_maps():
         gc.collect()
 
 
+QUICKLY = ("test_masks", "test_methods", "test_doctor", "test_demo")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def compiled_quickly(request):
-    """Formulas are checked on small arrays: compiling without XLA's optimizations takes a third less time there.
+    """Formulas are checked on small arrays, and a demo of 40 updates is only told: compiling without XLA's
+    optimizations takes a third less time there.
 
     Networks, whose products are written for what XLA makes of them, whole runs, their bits and the theory's long loops
     have the programs that users have.
     """
-    quickly = request.path.parent.name in ("methods", "regularizers") or request.path.stem == "test_masks"
-    jax.config.update("jax_disable_most_optimizations", quickly)
+    room, file = request.path.parent.name, request.path.stem
+    jax.config.update("jax_disable_most_optimizations", room in ("methods", "regularizers") or file in QUICKLY)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
 
