@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import dr3
+from dr3.regularizers.base import WideRegularizer
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,27 +72,32 @@ def test_a_docstring_names_every_argument(name, function):
     assert described == list(inspect.signature(function).parameters), f"{name} says Args: {described}"
 
 
-# What users call, and what an extension implements.
-CLASSES = (dr3.Runs, dr3.Method, dr3.Regularizer, dr3.Evaluator)
-METHODS = [(cls, name) for cls in CLASSES for name, of in vars(cls).items() if inspect.isfunction(of)]
+def public_methods():
+    """Of every class that `dr3` itself offers: what users call, and what an extension implements or overrides."""
+    offered = (getattr(dr3, name) for name in dr3.__all__)
+    classes = dict.fromkeys(base for cls in offered if inspect.isclass(cls) for base in reversed(cls.__mro__))
+    for cls in (one for one in classes if one.__module__.startswith("dr3.")):
+        for name, of in vars(cls).items():
+            function = of.__func__ if isinstance(of, classmethod | staticmethod) else of
+            if inspect.isfunction(function) and (not name.startswith("_") or (cls in CALLED and name == "__call__")):
+                yield pytest.param(cls, name, id=f"{cls.__name__}.{name}")
 
 
-@pytest.mark.parametrize(
-    ("cls", "name"),
-    [
-        *((cls, name) for cls, name in METHODS if not name.startswith("_")),
-        (dr3.Regularizer, "__call__"),
-        (dr3.Evaluator, "__call__"),
-        (dr3.Transitions, "subset"),
-        (dr3.Transitions, "rows"),
-        (dr3.BootstrappedMethod, "bootstrap"),
-        *((dr3.ContinuousMethod, name) for name in ("policy_loss", "critic_loss", "following")),
-    ],
-)
+CALLED = (dr3.Regularizer, dr3.Evaluator)
+# What a class need not say again: its bases, and the contracts that classes fulfil without having them as bases.
+CONTRACTS = (dr3.Method, WideRegularizer)
+
+
+@pytest.mark.parametrize(("cls", "name"), [*public_methods()])
 def test_a_method_names_every_argument(cls, name):
-    function = getattr(cls, name)
-    described = re.findall(r"^    (\w+): \S", _section(function, "Args"), re.MULTILINE)
-    assert described == [name for name in inspect.signature(function).parameters if name != "self"]
+    said = {
+        tuple(re.findall(r"^    (\w+): \S", _section(vars(one)[name], "Args"), re.MULTILINE))
+        for one in (*cls.__mro__, *CONTRACTS)
+        if name in vars(one)
+    }
+    arguments = [one for one in inspect.signature(getattr(cls, name)).parameters if one != "self"]
+    # Where only the place counts, a discrete method calls its model a critic.
+    assert said & {tuple(arguments), tuple("model" if one == "critic" else one for one in arguments)}, arguments
 
 
 def _section(function, title):

@@ -37,6 +37,12 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, data: Transitions) -> Batch:
+        """The whole table, on the device.
+
+        Args:
+            data: The table; N rows.
+        """
+
         def integers_or_floats(column: jax.typing.ArrayLike) -> Array:
             values = jnp.asarray(column)
             return values.astype(jnp.int32 if jnp.issubdtype(values.dtype, jnp.integer) else jnp.float32)
@@ -58,6 +64,11 @@ class Batch(NamedTuple):
         )
 
     def take(self, rows: Array) -> Batch:
+        """A minibatch of some rows.
+
+        Args:
+            rows: Their numbers, (n,).
+        """
         return jax.tree.map(lambda column: column[rows], self, is_leaf=_is_frames)
 
     def all_rows(self) -> Batch:

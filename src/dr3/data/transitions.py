@@ -30,7 +30,11 @@ class DiscreteActions:
     count: int
 
     def within(self, other: DiscreteActions | ContinuousActions) -> bool:
-        """Whether every action is one of the other's too. Data need not hold every action that there is."""
+        """Whether every action is one of the other's too. Data need not hold every action that there is.
+
+        Args:
+            other: Another action space.
+        """
         return isinstance(other, DiscreteActions) and self.count <= other.count
 
 

@@ -129,7 +129,12 @@ class BRAC(ContinuousMethod):
         )
 
     def clone(self, learner: Learner, batch: Batch) -> tuple[Learner, Array]:
-        """One step of π_β on -log π_β(a|s), and that loss."""
+        """One step of π_β on -log π_β(a|s), and that loss.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+        """
         actions = learner.model.to_unit(batch.actions)
 
         def loss(behavior: GaussianPolicy) -> Array:

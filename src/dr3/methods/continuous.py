@@ -265,7 +265,14 @@ class ContinuousMethod:
     def actor_critic_step(
         self, learner: Learner, batch: Batch, key: Array, regularizer: Regularizer | None
     ) -> tuple[Learner, Array]:
-        """One step of the critics, of the policy and of whatever else is trained; the critics' objective before it."""
+        """One step of the critics, of the policy and of whatever else is trained; the critics' objective before it.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            key: For whatever the losses draw.
+            regularizer: The term beside the critics' loss; None adds nothing.
+        """
         model = learner.model
 
         def critic_objective(critics: TwinCritics) -> tuple[Array, Info]:
@@ -291,13 +298,25 @@ class ContinuousMethod:
     def policy_step(
         self, learner: Learner, batch: Batch, key: Array
     ) -> tuple[GaussianPolicy, optax.OptState, dict[str, Array]]:
-        """One step of the policy: what it is then, its optimizer's memory, and what `update_extras` needs to know."""
+        """One step of the policy: what it is then, its optimizer's memory, and what `update_extras` needs to know.
+
+        Args:
+            learner: It as it was before this update.
+            batch: n rows.
+            key: For whatever the policy's loss draws.
+        """
         policy = learner.model.policy
         slope, noted = jax.grad(self.policy_loss, has_aux=True)(policy, learner, batch, key)
         return *self._policy_optimizer.step(policy, slope, learner.policy_optimizer), noted
 
     def recycle(self, learner: Learner, batch: Batch, key: Array) -> Learner:
-        """ReDo: dormant units of the critics drawn anew, their moments cleared; called every `redo_every` updates."""
+        """ReDo: dormant units of the critics drawn anew, their moments cleared; called every `redo_every` updates.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows, by whose activations a unit is judged.
+            key: For the weights that are drawn.
+        """
         model, critics = learner.model, learner.model.critics
         space = ContinuousActions(batch.actions.shape[-1], model.low, model.high)
         # Of what is drawn only layers are looked at, so that it matters not how observations are standardised.
@@ -320,7 +339,12 @@ class ContinuousMethod:
         )
 
     def update_extras(self, learner: Learner, info: dict[str, Array]) -> dict[str, Trained]:
-        """One step of whatever else is trained; a subclass that has some says so here."""
+        """One step of whatever else is trained; a subclass that has some says so here.
+
+        Args:
+            learner: It as it was before this update.
+            info: What the losses noted, by name.
+        """
         return learner.extras
 
     def loss(self, model: ActorCritic, learner: Learner, batch: Batch, key: Array) -> tuple[Array, tuple[Backup, Info]]:
@@ -335,6 +359,13 @@ class ContinuousMethod:
         """The TD error, given what the critics see of s: an encoder looks at it once, whatever else a loss asks of it.
 
         No gradient reaches the policy: not by a' in the target, not by phi(s', a').
+
+        Args:
+            states: What the critics' encoders make of s.
+            model: Critics, which gradients are taken of, and policy.
+            learner: All else, such as the target network.
+            batch: n rows.
+            key: For a', where it is drawn.
         """
         following = self.following(stop_gradient(model.policy), learner, batch, key)
         backup = self.backup(states, model, following, batch)
@@ -342,7 +373,14 @@ class ContinuousMethod:
         return td, (backup, {"losses/td": td})
 
     def backup(self, states: States, model: ActorCritic, following: Following, batch: Batch) -> Backup:
-        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critics' features."""
+        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critics' features.
+
+        Args:
+            states: What the critics' encoders make of s.
+            model: Critics and policy.
+            following: a' between -1 and 1, (n, size), and what s' is worth, (n,).
+            batch: n rows.
+        """
         phi = model.critics.features(states, model.to_unit(batch.actions))
         # Where nobody asks for it the compiler drops it, so that the base method does not pay.
         phi_next = model.critics.features(model.critics.states(batch.next_observations), following.actions)
@@ -366,16 +404,33 @@ class ContinuousMethod:
         )
 
     def target_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
-        """min_k Q̄_k(s', a): (n, size) -> (n,)."""
+        """min_k Q̄_k(s', a): (n, size) -> (n,).
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            actions: a' between -1 and 1, (n, size).
+        """
         return jnp.min(learner.target.q(learner.target.states(batch.next_observations), actions), axis=0)
 
     def online_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
-        """min_k Q_k(s, a) of the online critics: (n, size) -> (n,)."""
+        """min_k Q_k(s, a) of the online critics: (n, size) -> (n,).
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            actions: Between -1 and 1, (n, size).
+        """
         critics = learner.model.critics
         return jnp.min(critics.q(critics.states(batch.observations), actions), axis=0)
 
     def cropped(self, batch: Batch, key: Array) -> Batch:
-        """What an update sees of a batch: s and s' of each row moved, either on its own. Measuring sees them as are."""
+        """What an update sees of a batch: s and s' of each row moved, either on its own. Measuring sees them as are.
+
+        Args:
+            batch: n rows.
+            key: Of the update; places are drawn from it.
+        """
         if not self.crop:
             return batch
         of_now, of_next = jax.random.split(jax.random.fold_in(key, CROPS))
@@ -410,7 +465,13 @@ class ContinuousMethod:
         return model.to_range(model.policy(observations).mode)
 
     def sample(self, model: ActorCritic, observations: Array, noise: Array) -> Array:
-        """The policy's action for standard normal noise (n, size), in the world's range."""
+        """The policy's action for standard normal noise (n, size), in the world's range.
+
+        Args:
+            model: Critics and policy.
+            observations: (n, *shape).
+            noise: Standard normal numbers, (n, size).
+        """
         return model.to_range(jnp.tanh(model.policy(observations).raw_at(noise)))
 
     def values(self, model: ActorCritic, observations: Array, actions: Array) -> Array:

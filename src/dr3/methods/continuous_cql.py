@@ -119,7 +119,15 @@ class ContinuousCQL(ContinuousMethod):
         return td + multiplier * (self.alpha * gap - self.lagrange), (backup, info)
 
     def gap(self, states: States, model: ActorCritic, backup: Backup, batch: Batch, key: Array) -> Array:
-        """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), the mean over rows and critics."""
+        """log Σ exp(Q_k(s, a) - log p(a)) - Q_k(s, a_logged), the mean over rows and critics.
+
+        Args:
+            states: What the critics' encoders make of s.
+            model: Critics, which gradients are taken of, and policy.
+            backup: Both sides of the batch.
+            batch: n rows.
+            key: For the actions that are sampled.
+        """
         policy, count = stop_gradient(model.policy), self.sampled_actions
         of_uniform, of_here, of_next = jax.random.split(key, 3)
         here = policy(batch.observations).sample(of_here, count)

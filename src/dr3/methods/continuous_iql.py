@@ -88,7 +88,12 @@ class ContinuousIQL(ContinuousMethod):
         return td + value, (backup, {**info, "losses/value": value})
 
     def logged_values(self, learner: Learner, batch: Batch) -> Array:
-        """min_k Q̄_k(s, a) of the target critics at the logged actions: (n,)."""
+        """min_k Q̄_k(s, a) of the target critics at the logged actions: (n,).
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+        """
         target, actions = learner.target, learner.model.to_unit(batch.actions)
         return jnp.min(target.q(target.states(batch.observations), actions), axis=0)
 

@@ -146,12 +146,24 @@ class DiscreteMethod:
         )
 
     def fresh_network(self, spec: Spec, outputs: int, key: Array) -> DiscreteCritic:
-        """Another network like the critic, for a subclass that has a policy or a value beside it."""
+        """Another network like the critic, for a subclass that has a policy or a value beside it.
+
+        Args:
+            spec: What it must fit.
+            outputs: How many numbers it gives for a state.
+            key: For its weights.
+        """
         of_trunk, of_head = jax.random.split(key)
         return DiscreteCritic.create(self._trunk(spec, of_trunk), outputs, key=of_head)
 
     def fresh_critic(self, trunk: Trunk, actions: int, key: Array) -> Critic:
-        """The last layer on a fresh trunk; a subclass with another one says so here."""
+        """The last layer on a fresh trunk; a subclass with another one says so here.
+
+        Args:
+            trunk: Gives features, (n, d).
+            actions: How many there are.
+            key: For the weights of the last layer.
+        """
         return DiscreteCritic.create(trunk, actions, key=key)
 
     def start_from(self, learner: Learner, critic: Critic) -> Learner:
@@ -173,7 +185,13 @@ class DiscreteMethod:
         return learner._replace(critic=critic, optimizer=optimizer), before
 
     def recycle(self, learner: Learner, batch: Batch, key: Array) -> Learner:
-        """ReDo: dormant units of the critic drawn anew, their moments cleared; called every `redo_every` updates."""
+        """ReDo: dormant units of the critic drawn anew, their moments cleared; called every `redo_every` updates.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows, by whose activations a unit is judged.
+            key: For the weights that are drawn.
+        """
         critic = learner.critic
         values = jax.eval_shape(lambda: critic.values(critic.features(batch.observations)))
         shape, parts = tuple(batch.observations.shape[1:]), parts_of(critic.trunk)
@@ -211,7 +229,12 @@ class DiscreteMethod:
         return chosen(self.action_values(critic, observations), actions)
 
     def action_values(self, critic: Critic, observations: Array) -> Array:
-        """Q(s, ·): (n, A)."""
+        """Q(s, ·): (n, A).
+
+        Args:
+            critic: The critic.
+            observations: (n, *shape).
+        """
         return critic.values(critic.features(observations))
 
     def features(self, critic: Critic, observations: Array, actions: Array) -> Array:
@@ -275,12 +298,28 @@ class BootstrappedMethod(DiscreteMethod):
         return td, (backup, {"losses/td": td})
 
     def backup(self, critic: Critic, target: Critic, phi: Array, phi_next: Array, batch: Batch) -> Backup:
-        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critic's features."""
+        """Both sides, with the targets r + γ(1 - d) · (value of s'), from the online critic's features.
+
+        Args:
+            critic: The critic that is trained.
+            target: Its target network.
+            phi: φ(s), (n, d).
+            phi_next: φ(s') of the critic that is trained, (n, d).
+            batch: n rows.
+        """
         at_next = target.values(target.features(batch.next_observations))
         return self.tie(critic, phi, phi_next, self.bootstrap(critic.values(phi_next), at_next, batch), batch)
 
     def tie(self, critic: Critic, phi: Array, phi_next: Array, following: Bootstrap, batch: Batch) -> Backup:
-        """The Backup of a right-hand side."""
+        """The Backup of a right-hand side.
+
+        Args:
+            critic: The critic that is trained.
+            phi: φ(s), (n, d).
+            phi_next: φ(s') of the same critic, (n, d).
+            following: a', and what s' is worth.
+            batch: n rows.
+        """
         # A time-out is no terminal: it bootstraps.
         bootstraps = 1 - batch.terminals
         discounts = self.discount * bootstraps

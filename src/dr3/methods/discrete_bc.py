@@ -55,6 +55,11 @@ class DiscreteBC(BootstrappedMethod):
         return jnp.argmax(self.logits(critic, observations), axis=-1)
 
     def logits(self, critic: Critic, observations: Array) -> Array:
-        """log π(·|s) up to a constant: (n, A)."""
+        """log π(·|s) up to a constant: (n, A).
+
+        Args:
+            critic: The critic, with the policy beside it.
+            observations: (n, *shape).
+        """
         assert isinstance(critic, PolicyCritic)
         return critic.logits(observations)

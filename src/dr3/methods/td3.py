@@ -55,7 +55,13 @@ class TD3(ContinuousMethod):
         return Following(actions, self.target_values(learner, batch, actions))
 
     def smoothed(self, learner: Learner, batch: Batch, key: Array) -> Array:
-        """a' = π̄(s') + noise, between -1 and 1: the same a for the target, for regularizers and for instruments."""
+        """a' = π̄(s') + noise, between -1 and 1: the same a for the target, for regularizers and for instruments.
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            key: For the noise.
+        """
         planned = learner.extras["target_policy"].parameters(batch.next_observations).mode
         noise = self.target_noise * jax.random.normal(key, planned.shape)
         return jnp.clip(planned + jnp.clip(noise, -self.noise_clip, self.noise_clip), -1.0, 1.0)
@@ -66,7 +72,13 @@ class TD3(ContinuousMethod):
         return -jnp.mean(self.first_values(learner, batch, policy(batch.observations).mode)), {}
 
     def first_values(self, learner: Learner, batch: Batch, actions: Array) -> Array:
-        """Q_1(s, a) of the first online critic alone, as the release has it: (n, size) -> (n,)."""
+        """Q_1(s, a) of the first online critic alone, as the release has it: (n, size) -> (n,).
+
+        Args:
+            learner: All that an update changes.
+            batch: n rows.
+            actions: Between -1 and 1, (n, size).
+        """
         critic = learner.model.critics.members[0]
         return critic.values(critic.features(critic.states(batch.observations), actions))
 

@@ -46,7 +46,11 @@ class DR3:
 
     @classmethod
     def atari_agent(cls, coefficient: float = 0.1) -> DR3:
-        """The choices of the authors' released Atari agent: mean of |phi(s) · phi(s')|, terminals not masked."""
+        """The choices of the authors' released Atari agent: mean of |phi(s) · phi(s')|, terminals not masked.
+
+        Args:
+            coefficient: c0.
+        """
         return cls(coefficient, absolute=True, mask_terminals=False)
 
     @property

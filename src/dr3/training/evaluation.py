@@ -57,7 +57,11 @@ class Policy:
         return np.asarray(_act(self.method, self.critic, observations, masks, spec=self.spec))
 
     def check_observations(self, shape: tuple[int, ...]) -> None:
-        """Refuse a world whose observations are not those of the data."""
+        """Refuse a world whose observations are not those of the data.
+
+        Args:
+            shape: Of one observation.
+        """
         if shape != self.spec.observation_shape:
             raise UserError(
                 f"The data's observations have the shape {self.spec.observation_shape}, those of the world that "
@@ -65,14 +69,22 @@ class Policy:
             )
 
     def check_parts(self, world: Parts | None) -> None:
-        """Refuse a world whose observations have other parts than those of the data."""
+        """Refuse a world whose observations have other parts than those of the data.
+
+        Args:
+            world: What the policy is to act in.
+        """
         if world != self.spec.parts:
             raise UserError(
                 "The parts of the data's observations are not those of the world that policies are tried in."
             )
 
     def check_actions(self, world: DiscreteActions | ContinuousActions) -> None:
-        """Refuse a world that cannot carry out what the policy may do."""
+        """Refuse a world that cannot carry out what the policy may do.
+
+        Args:
+            world: What the policy is to act in.
+        """
         mine = self.spec.action_space
         if isinstance(mine, DiscreteActions):
             fits = mine.within(world)
