@@ -46,12 +46,12 @@ def few_memory_maps():
         gc.collect()
 
 
-QUICKLY = ("test_masks", "test_methods", "test_doctor", "test_demo")
+QUICKLY = ("test_masks", "test_methods", "test_doctor")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled_quickly(request):
-    """Formulas are checked on small arrays, and a demo of 40 updates is only told: compiling without XLA's
+    """Formulas are checked on small arrays: compiling without XLA's
     optimizations takes a third less time there.
 
     Networks, whose products are written for what XLA makes of them, whole runs, their bits and the theory's long loops
