@@ -16,7 +16,8 @@ LINES = """\
        dr3 data collect dqn --env WORLD --steps N [--out FILE.npz --seed N …]
        dr3 data collect sac --env WORLD --steps N [--out FILE --cuts medium expert … --policy FILE --seed N …]
        dr3 data collect maze --env MAZE --kind play|diverse --steps N [--out FILE --walker FILE --seed N …]
-       dr3 data collect drawers --task TASK [--out FOLDER --episodes N …]"""
+       dr3 data collect drawers --task TASK [--out FOLDER --episodes N …]
+       dr3 data collect kitchen --demonstrations complete|partial|mixed [--out FILE --episodes N …]"""
 
 EXAMPLES = """\
 dr3 data collect dqn --env minatar/breakout --steps 1e6
@@ -31,7 +32,9 @@ dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out mediu
 
 dr3 data collect maze --env antmaze/umaze --walker walker.npz --steps 1e6 --out antmaze-umaze.hdf5
 
-dr3 data collect drawers --task drawers/closed --episodes 500 --out closed"""
+dr3 data collect drawers --task drawers/closed --episodes 500 --out closed
+
+dr3 data collect kitchen --demonstrations partial --episodes 200 --out kitchen-partial.hdf5"""
 
 USAGE = f"usage:\n{LINES}\n\nexamples:\n\n{EXAMPLES}"
 
@@ -143,8 +146,33 @@ class CollectDrawers:
     """Processes; by default one for each core. The data does not depend on it."""
 
 
+@dataclass(frozen=True)
+class CollectKitchen:
+    """Scripted demonstrations of four things to do in the kitchen, with noise, and how often scripts succeeded.
+
+    example: dr3 data collect kitchen --demonstrations partial --episodes 200 --out kitchen-partial.hdf5
+    """
+
+    demonstrations: Literal["complete", "partial", "mixed"]
+    """complete: the task's four things, always; partial: any four of six, in a fifth of the demonstrations the task's;
+    mixed: any four, never the task's together."""
+
+    out: Path | None = None
+    """The file (.npz, or .hdf5 in D4RL's layout). Stopped or killed, the same command goes on. By default it is named
+    after the kind and the seed: kitchen-partial-0.npz."""
+
+    episodes: Count = 200
+    """Demonstrations, of up to 280 steps."""
+
+    seed: int = 0
+    """Another seed, other demonstrations."""
+
+    workers: int | None = None
+    """Processes; by default one for each core. The data does not depend on it."""
+
+
 def main(arguments: list[str]) -> int:
-    agents = {"dqn": _dqn, "sac": _sac, "maze": _maze, "drawers": _drawers}
+    agents = {"dqn": _dqn, "sac": _sac, "maze": _maze, "drawers": _drawers, "kitchen": _kitchen}
     return dispatch("dr3 data collect", agents, USAGE, arguments)
 
 
@@ -220,6 +248,20 @@ def _drawers(arguments: list[str]) -> int:
     measured = collect_drawers(**options)
     print("How often the scripts succeeded:", *(f"  {one}" for one in measured), sep="\n")
     print(f"prior.npz, without rewards, and task.npz are in {options['out']}")
+    return 0
+
+
+def _kitchen(arguments: list[str]) -> int:
+    about = CollectKitchen.__doc__ or ""
+    chosen = parse(CollectKitchen, arguments, prog="dr3 data collect kitchen", description=about)
+
+    from dr3.collect.kitchen import collect_kitchen
+
+    options = _with_out(chosen, f"kitchen-{chosen.demonstrations}-{chosen.seed}.npz")
+    came_to = collect_kitchen(options.pop("demonstrations"), **options)
+    print("How often the scripts succeeded:", *(f"  {one}" for one in came_to.measured), sep="\n")
+    print(f"  the whole task: {came_to.whole} of {came_to.episodes}; mean return {came_to.mean_return:.2f}")
+    print(f"{came_to.steps:,} steps in {came_to.episodes:,} episodes are in {options['out']}")
     return 0
 
 

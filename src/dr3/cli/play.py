@@ -15,6 +15,8 @@ examples:
 
 dr3 play drawers/blocked-by-drawer --policy scripted --out solved.gif
 
+dr3 play kitchen/complete --policy scripted --out cooked.gif
+
 dr3 play Hopper-v5 --policy runs/hopper --out hopper.gif
 
 dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif
@@ -33,8 +35,9 @@ class Play:
     antmaze/medium-play, …), kitchen/complete, or a Gymnasium id."""
 
     policy: str = "random"
-    """random, scripted (in the drawers), or what a run has learned: RUN (what dr3 select chose there, else the last
-    checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER; or the file that dr3 data collect sac --policy wrote."""
+    """random, scripted (in the drawers and the kitchen), or what a run has learned: RUN (what dr3 select chose there,
+    else the last checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER; or the file that
+    dr3 data collect sac --policy wrote."""
 
     out: Path | None = None
     """The file (.gif); by default it is called after the world."""

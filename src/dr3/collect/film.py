@@ -40,9 +40,9 @@ class Film:
 def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     """One episode, or its `LONGEST` first steps, in a world of `make_world` that can be drawn.
 
-    `policy` is "random", "scripted" (in the drawers: the whole way, with the scripts' noise) or a learned one, as
-    `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its first member; or
-    the .npz file that an online SAC's policy was kept in.
+    `policy` is "random", "scripted" (in the drawers and the kitchen: the whole way, with the scripts' noise) or a
+    learned one, as `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its
+    first member; or the .npz file that an online SAC's policy was kept in.
     """
     check_seed(seed)
     _check_pillow()
@@ -151,11 +151,16 @@ def _of_file(path: Path, env: Any) -> Act:
 
 
 def _scripted(world: str, env: Any, seed: int) -> Act:
+    random = np.random.default_rng(seed)
+    if world.startswith("kitchen/"):
+        from dr3.collect import kitchen_skills
+
+        solved = kitchen_skills.solve(env.unwrapped, random)
+        return lambda observation, mask: kitchen_skills.act(solved, random)
     if not world.startswith("drawers/"):
-        raise UserError(f"There is no scripted policy for {world}; there are for the drawers.")
+        raise UserError(f"There is no scripted policy for {world}; there are for the drawers and the kitchen.")
     from dr3.collect.drawers_policies import act
     from dr3.collect.drawers_skills import solve
 
-    random = np.random.default_rng(seed)
     script = solve(env.unwrapped.task.name, env.unwrapped.scene, random)
     return lambda observation, mask: act(script, random)

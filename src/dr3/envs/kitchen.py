@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import gymnasium
 import numpy as np
-from gymnasium_robotics.envs.franka_kitchen.kitchen_env import OBS_ELEMENT_GOALS, OBS_ELEMENT_INDICES, KitchenEnv
+from gymnasium_robotics.envs.franka_kitchen.kitchen_env import (
+    BONUS_THRESH,
+    OBS_ELEMENT_GOALS,
+    OBS_ELEMENT_INDICES,
+    KitchenEnv,
+)
 from numpy.typing import NDArray
 
-KITCHEN_TASKS = {
+Demonstrations = Literal["complete", "partial", "mixed"]
+KITCHEN_TASKS: dict[str, tuple[str, ...]] = {
     "complete": ("microwave", "kettle", "light switch", "slide cabinet"),
     "partial": ("microwave", "kettle", "light switch", "slide cabinet"),
     "mixed": ("microwave", "kettle", "bottom burner", "light switch"),
@@ -48,6 +54,15 @@ class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
 
     def render(self) -> NDArray[np.uint8]:
         return self.simulator.render()
+
+    def away(self, task: str) -> float:
+        """How far an object is from where the task wants it, also one that is none of this world's four."""
+        position = self.simulator.data.qpos[OBS_ELEMENT_INDICES[task]]
+        return float(np.linalg.norm(position - OBS_ELEMENT_GOALS[task]))
+
+    def done(self, task: str) -> bool:
+        """Whether it is near enough to count as done."""
+        return self.away(task) < BONUS_THRESH
 
     def close(self) -> None:
         self.simulator.close()
