@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from dr3.data.tables.encode import Encoder
 from dr3.data.tables.source import Part
 
 Flags = NDArray[np.bool_]
+CHUNK = 2**20  # rows whose times are looked at together: a long table's are not copied as a whole
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Order:
     @property
     def row(self) -> NDArray[np.int32]:
         """The number of the transition that each row in order is, where it is one: (M,)."""
-        return np.cumsum(self.kept, dtype=np.int32) - np.int32(1)
+        number = np.cumsum(self.kept, dtype=np.int32)
+        number -= 1
+        return number
 
 
 def order_rows(encoder: Encoder) -> Order:
@@ -73,6 +77,7 @@ def order_rows(encoder: Encoder) -> Order:
         timeouts = timeouts | (open_ended & (before_dropped | (schema.ends == "timeout")))
 
     interrupted, remarks = _interruptions(encoder, keys, order, new, behind_dropped)
+    del keys, codes  # of a long table they are most of the memory
     first = new | interrupted
     last = np.r_[first[1:], True]
     known_next = bool(schema.next_observation) and (schema.mask is None or schema.next_mask is not None)
@@ -86,7 +91,8 @@ def order_rows(encoder: Encoder) -> Order:
     timeouts = (timeouts | np.r_[~kept[1:] & ~last[:-1], False] | last) & ~terminals
     place = np.full(rows, -1, np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)
-    episodes = (np.cumsum(first) - 1).astype(np.int32)
+    episodes = np.cumsum(first, dtype=np.int32)
+    episodes -= 1
     return Order(place, last, terminals, timeouts, kept, episodes, tuple(left_out), tuple(remarks))
 
 
@@ -125,7 +131,8 @@ class _Keys:
                     flags[complete] = encoder.flags(part.only(complete), column)
                 found[flag].append(flags)
         self.incomplete = {reason: count for reason, count in self.incomplete.items() if count}
-        joined = {name: np.concatenate(arrays) if arrays else np.zeros(0, bool) for name, arrays in found.items()}
+        # One column after the other, so that the memory of its parts is free again before the next.
+        joined = {name: np.concatenate(found.pop(name) or [np.zeros(0, bool)]) for name in list(found)}
         self.codes, self.complete = self._ranked(joined["codes"]), joined["complete"]
         self.placed = joined["placed"]  # rows of which it is known where they come, be they dropped or not
         self.terminals, self.timeouts = joined["ends"], joined["cuts"]
@@ -196,8 +203,8 @@ def _without_doubles(encoder: Encoder, keys: _Keys, order: NDArray[np.int32]) ->
     schema = encoder.schema
     if keys.times is None or schema.episode is None:
         return order, 0
-    codes, times = keys.codes[order], keys.times[order]
-    same = (codes[1:] == codes[:-1]) & (times[1:] == times[:-1])
+    codes = keys.codes[order]
+    same = _where_time(keys.times, order, lambda passed: passed == 0)[1:] & (codes[1:] == codes[:-1])
     if not same.any():
         return order, 0
     if schema.duplicates == "refuse":
@@ -251,25 +258,36 @@ def _interruptions(
         if schema.episode is not None:
             remarks.append("The schema names no 'time', so rows of an episode are in the order of the file.")
         return interrupted & ~new, remarks
-    times = keys.times[order]
-    jumps = np.r_[0, np.diff(times)]
     if schema.step is not None:
         step = schema.step * (1e9 if keys.dates else 1)
-        gap = (jumps > 1.5 * step) & ~new
+        gap = _where_time(keys.times, order, lambda passed: passed > 1.5 * step) & ~new
         if gap.any():
             remarks.append(
                 f"In {gap.sum():,} places the time jumps by more than step = {schema.step:g}: rows are missing there, "
                 "and the episode is cut."
             )
         return (interrupted | gap) & ~new, remarks
-    if not keys.dates and np.issubdtype(times.dtype, np.integer):
-        inside = jumps[~new & ~interrupted]
-        if len(inside) and np.median(inside) == 1 and (gaps := int((inside > 1).sum())):
+    if not keys.dates and np.issubdtype(keys.times.dtype, np.integer):
+        inside = ~new & ~interrupted
+        less, more = (
+            int((_where_time(keys.times, order, holds) & inside).sum())
+            for holds in (lambda passed: passed < 1, lambda passed: passed > 1)
+        )
+        if more and 2 * max(less, more) < int(inside.sum()):  # the median is 1
             remarks.append(
-                f"In {gaps:,} places {schema.time!r} jumps by more than 1 inside an episode; if rows are missing "
+                f"In {more:,} places {schema.time!r} jumps by more than 1 inside an episode; if rows are missing "
                 "there, write step = 1 in the schema, and the episode is cut there."
             )
     return interrupted & ~new, remarks
+
+
+def _where_time(times: NDArray[Any], order: NDArray[np.int32], holds: Callable[[NDArray[Any]], Flags]) -> Flags:
+    """Where something holds of the time that has passed since the row before: (M,), False of the first row."""
+    found = np.zeros(len(order), np.bool_)
+    for start in range(0, len(order) - 1, CHUNK):
+        passed = np.diff(times[order[start : start + CHUNK + 1]])
+        found[start + 1 : start + 1 + len(passed)] = holds(passed)
+    return found
 
 
 def _beside_dropped(keys: _Keys, order: NDArray[np.int32]) -> tuple[Flags, Flags]:
