@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from dr3.diagnostics.checks import RETURN_ERROR, RETURNS, Columns, Thresholds, signs, unhealthy_at
-from dr3.diagnostics.study import RuleTrial, alarms, outcomes, recalls
+from dr3.diagnostics.study import RuleTrial, alarms, fell_at, outcomes, ranges, recalls
 
 FROM_METRICS = {"features/dot_product": "features/dot_product", "rank/srank": "features/srank", "q/mean": "q/data_mean"}
 NOT_KEPT = ("features/co_adaptation", "q/most", "q/least", "q/lowest_return", "q/largest_return")  # words alone
@@ -27,7 +27,16 @@ def main(*files: str) -> None:
     counted = {name: {"dropped": of.dropped, "counted": of.counted} for name, of in outcomes(trials).items()}
     recall = {name: {"shown": of.dropped, "fell": of.counted} for name, of in recalls(trials).items()}
     false = {name: {"shown": of.dropped, "stayed": of.counted} for name, of in alarms(trials).items()}
-    print(json.dumps({"members": len(trials), "verdicts": counted, "recall": recall, "alarms": false}, indent=2))
+    seen = ranges(trials)
+    members = [
+        {
+            "member": trial.member,
+            "fell": None if (at := fell_at(trial, seen[trial.task])) is None else int(trial.steps[at]),
+            "first": {name: int(trial.steps[np.argmax(holds)]) for name, holds in trial.shown.items() if holds.any()},
+        }
+        for trial in trials
+    ]
+    print(json.dumps({"verdicts": counted, "recall": recall, "alarms": false, "members": members}, indent=2))
 
 
 def trials_of(bundle: dict[str, Any], file: str) -> list[RuleTrial]:

@@ -171,7 +171,7 @@ def recalls(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
     A member fell where the mean of `LOOK_BACK` checkpoints first was below `DROP` of the best such mean before.
     """
     seen = ranges(of)
-    fallen = [(trial, at) for trial in of if (at := _fell_at(trial, seen[trial.task])) is not None]
+    fallen = [(trial, at) for trial in of if (at := fell_at(trial, seen[trial.task])) is not None]
     shown = {"any sign": lambda trial: trial.unhealthy}
     shown |= {name: lambda trial, name=name: trial.shown[name] for name in of[0].shown}
     return {
@@ -183,7 +183,7 @@ def recalls(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
 def alarms(of: Sequence[RuleTrial]) -> dict[str, Outcomes]:
     """Of the members that learned something and never fell, how many showed a sign all the same."""
     seen = ranges(of)
-    stayed = [trial for trial in of if _learned(trial, seen[trial.task]) and _fell_at(trial, seen[trial.task]) is None]
+    stayed = [trial for trial in of if _learned(trial, seen[trial.task]) and fell_at(trial, seen[trial.task]) is None]
     shown = {"any sign": lambda trial: trial.unhealthy}
     shown |= {name: lambda trial, name=name: trial.shown[name] for name in of[0].shown}
     return {name: Outcomes(sum(bool(holds(t).any()) for t in stayed), len(stayed)) for name, holds in shown.items()}
@@ -194,7 +194,7 @@ def _learned(trial: RuleTrial, seen: Range) -> bool:
     return bool((trial.returns - seen.low).max(initial=0.0) > LEARNED * seen.span)
 
 
-def _fell_at(trial: RuleTrial, seen: Range) -> int | None:
+def fell_at(trial: RuleTrial, seen: Range) -> int | None:
     """The number of the checkpoint; None where it never fell, or had nothing to lose."""
     if len(trial.returns) < LOOK_BACK:
         return None
