@@ -46,7 +46,7 @@ def few_memory_maps():
         gc.collect()
 
 
-QUICKLY = ("test_masks", "test_methods", "test_doctor")
+QUICKLY = ("test_masks", "test_methods", "test_doctor", "test_demo")
 
 
 @pytest.fixture(autouse=True, scope="module")

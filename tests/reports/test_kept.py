@@ -9,7 +9,7 @@ from dr3.data import load
 from dr3.errors import UserError
 from dr3.reports import checkup
 from dr3.reports.checkup import Checkup
-from dr3.reports.kept import Kept, kept_fqe
+from dr3.reports.kept import KeptMeasurement, kept_fqe
 from dr3.runs import Runs
 
 
@@ -62,13 +62,13 @@ def test_other_weights_members_data_or_settings_are_measured_again(measured, cop
 
 def test_what_is_damaged_is_measured_again(measured, copied_run):
     measured()
-    kept = Kept(Runs(copied_run), 0, "last-layer")
+    kept = KeptMeasurement(Runs(copied_run), 0, "last-layer")
     for damage in (b"", kept.path.read_bytes()[:-40], b"PK no archive"):
         kept.path.write_bytes(damage)
         assert kept.read() is None
     assert measured()[1] == 2
     assert kept.read() is not None
-    assert Kept(Runs(copied_run), 0, "all").read() is None  # of another setting
+    assert KeptMeasurement(Runs(copied_run), 0, "all").read() is None  # of another setting
 
 
 def test_fqe_is_computed_only_for_checkpoints_that_have_no_value_or_have_changed(copied_run, monkeypatch):

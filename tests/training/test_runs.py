@@ -15,7 +15,7 @@ from dr3.diagnostics import Measurements
 from dr3.errors import UserError
 from dr3.instruments import cosine, dormant_features, dot_product, norm, srank
 from dr3.regularizers import DR3
-from dr3.reports.kept import Kept
+from dr3.reports.kept import KeptMeasurement
 from dr3.reports.watch import Watcher
 from dr3.runs import Runs, digest
 
@@ -212,7 +212,7 @@ def test_a_page_that_watches_says_what_is_damaged(copied_run, name):
 
 
 def test_a_kept_measurement_that_cannot_be_opened_counts_as_none(copied_run):
-    kept = Kept(Runs(copied_run), 40, "last-layer")
+    kept = KeptMeasurement(Runs(copied_run), 40, "last-layer")
     kept.write(Measurements(np.array([40]), {"q/mean": np.ones((4, 1))}, 64))
     assert kept.read() is not None
     content = bytearray(kept.path.read_bytes())

@@ -11,7 +11,7 @@ from dr3.data.transitions import Transitions
 from dr3.diagnostics import Health, Measurements, measure
 from dr3.diagnostics.health import judge_runs
 from dr3.diagnostics.measure import training_data
-from dr3.reports.kept import Kept
+from dr3.reports.kept import KeptMeasurement
 from dr3.runs import Runs
 
 
@@ -38,7 +38,7 @@ class Checkup:
     def measure(self, runs: Runs, step: int) -> None:
         """Measure every member at one checkpoint, or recall it. UserError where data are needed and cannot be had."""
         self._notice(runs)
-        kept = Kept(runs, step, "all" if self.gradients else "last-layer")
+        kept = KeptMeasurement(runs, step, "all" if self.gradients else "last-layer")
         found = kept.read()
         if self._data is None and (found is None or self._given is not None):
             self._data = training_data(runs, self._given)

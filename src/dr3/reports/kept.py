@@ -28,7 +28,7 @@ from dr3.runs.folder import PACKAGES
 FQE_VALUE = "fqe/value"
 
 
-class Kept:
+class KeptMeasurement:
     """What was measured of one checkpoint as it is now: its file in the run folder, and the key that it must have.
 
     The key is of the weights, who learned them from what, what was measured, and the code that measures.
@@ -69,7 +69,7 @@ def kept_fqe(runs: Runs, steps: Sequence[int], data: Transitions | None) -> NDAr
     """As `fqe_of_runs`, but only for the checkpoints of which no value is kept yet: (members, T)."""
     if data is not None:
         data = training_data(runs, data)  # another table is refused, whatever is kept
-    kept = {step: Kept(runs, step, "fqe") for step in steps}
+    kept = {step: KeptMeasurement(runs, step, "fqe") for step in steps}
     known = {step: found for step, place in kept.items() if (found := place.read()) is not None}
     missing = [step for step in steps if step not in known]
     if missing:

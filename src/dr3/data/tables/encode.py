@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
 from dr3.data.tables.schema import Schema, check_there
-from dr3.data.tables.source import Part, Source, arrow, open_source
-from dr3.envs.parts import Part as Piece
-from dr3.envs.parts import Parts
+from dr3.data.tables.source import Source, Span, arrow, open_source
+from dr3.envs.parts import Part, Parts
 from dr3.errors import UserError
 
 NUMBERS = "numbers"  # what all columns but the pictures are called together
@@ -107,8 +106,8 @@ class Encoder:
         """Of observations with pictures: those, and all numbers as one vector."""
         if not self.schema.pictures:
             return None
-        found = [Piece(name, tuple(shape), "uint8") for name, shape in self.schema.pictures.items()]
-        found += [Piece(NUMBERS, (self.size,), "float32")] if self.size else []
+        found = [Part(name, tuple(shape), "uint8") for name, shape in self.schema.pictures.items()]
+        found += [Part(NUMBERS, (self.size,), "float32")] if self.size else []
         return Parts(tuple(sorted(found, key=lambda part: part.name)))
 
     @property
@@ -128,7 +127,7 @@ class Encoder:
                 found.append(f"{name} is missing")
         return tuple(found)
 
-    def observations(self, part: Part, columns: Sequence[str], only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+    def observations(self, part: Span, columns: Sequence[str], only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """(n, size), or (n, bytes) with pictures.
 
         `columns` are those of the observation, or those of the next one; `only` says which rows count.
@@ -149,7 +148,7 @@ class Encoder:
         }
         return parts.pack({**pictures, **({NUMBERS: out} if self.size else {})}, rows=len(out))
 
-    def _picture(self, part: Part, name: str, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
+    def _picture(self, part: Span, name: str, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
         """The bytes of pictures: (n, height · width · channels); zeros in the rows that do not count."""
         array, shape = part.array(column), self.schema.pictures[name]
         size, gone = math.prod(shape), np.asarray(array.is_null())
@@ -182,7 +181,7 @@ class Encoder:
         out[counts] = np.asarray(inside).reshape(-1, size)
         return out
 
-    def numbers(self, part: Part, column: str, *, only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
+    def numbers(self, part: Span, column: str, *, only: NDArray[np.bool_] | None = None) -> NDArray[Any]:
         """One finite number for each row: (n,)."""
         array = part.array(column)
         if not self.is_number(array.type):
@@ -199,7 +198,7 @@ class Encoder:
         if missing.any():
             self.filled[column] = self.filled.get(column, 0) + int(missing.sum())
 
-    def flags(self, part: Part, column: str) -> NDArray[np.bool_]:
+    def flags(self, part: Span, column: str) -> NDArray[np.bool_]:
         """True or false, or 1 and 0: (n,)."""
         values = self.numbers(part, column)
         if (odd := (values != 0) & (values != 1)).any():
@@ -207,7 +206,7 @@ class Encoder:
             refuse(part.where, f"row {part.row(row)} of {column!r} is {values[row]:g}, but it must be true or false.")
         return values.astype(np.bool_)
 
-    def choices(self, part: Part, column: str, labels: str, only: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    def choices(self, part: Span, column: str, labels: str, only: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """The number of the action, or of the category, in each row: (n,). `labels` names whose categories they are."""
         if labels not in self.schema.categories:
             array = part.array(column)
@@ -225,7 +224,7 @@ class Encoder:
         return np.maximum(found, 0)
 
     def vectors(
-        self, part: Part, columns: str | tuple[str, ...], only: NDArray[np.bool_] | None = None
+        self, part: Span, columns: str | tuple[str, ...], only: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
         """Continuous actions: (n, size)."""
         if isinstance(columns, str):
@@ -233,7 +232,7 @@ class Encoder:
         return np.stack([self.numbers(part, one, only=only) for one in columns], axis=1).astype(np.float32)
 
     def masks(
-        self, part: Part, columns: str | tuple[str, ...], actions: int, only: NDArray[np.bool_] | None = None
+        self, part: Span, columns: str | tuple[str, ...], actions: int, only: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Which actions are allowed: (n, actions). A list has a boolean for each action, or the allowed actions."""
         if isinstance(columns, str):
@@ -246,7 +245,7 @@ class Encoder:
             refuse(part.where, f"row {part.row(int(np.argmax(nothing)))} of {name!r} allows no action at all.")
         return allowed
 
-    def _mask_lists(self, part: Part, columns: str, actions: int, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    def _mask_lists(self, part: Span, columns: str, actions: int, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         array = part.array(columns)
         if not self._is_list_type(array.type):
             self.refuse_type(part.where, columns, array.type, "a mask is a column for each action, or one of lists")
@@ -285,7 +284,7 @@ class Encoder:
         out[at, taken] = True
         return out
 
-    def _list_actions(self, part: Part, column: str, inside: Any, at: NDArray[np.intp]) -> NDArray[np.int64]:
+    def _list_actions(self, part: Span, column: str, inside: Any, at: NDArray[np.intp]) -> NDArray[np.int64]:
         action = str(self.schema.action)
         if action in self.schema.categories:
             taken = self._places(inside, action)
@@ -302,7 +301,7 @@ class Encoder:
             self.refuse_type(part.where, column, inside.type, "a mask's lists hold booleans, or the allowed actions")
         return np.asarray(inside).astype(np.int64)
 
-    def _mask_column(self, part: Part, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    def _mask_column(self, part: Span, column: str, only: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if only is None:
             return self.flags(part, column)
         values = self.numbers(part, column, only=only)
@@ -311,7 +310,7 @@ class Encoder:
             refuse(part.where, f"row {part.row(row)} of {column!r} is {values[row]:g}, but it must be true or false.")
         return values.astype(np.bool_)
 
-    def _encode(self, part: Part, name: str, column: str, out: Floats, only: NDArray[np.bool_] | None) -> None:
+    def _encode(self, part: Span, name: str, column: str, out: Floats, only: NDArray[np.bool_] | None) -> None:
         rule = self.schema.missing.get(name)
         array = part.array(column)
         if name in self.schema.categories:
@@ -351,7 +350,7 @@ class Encoder:
         values = array.to_numpy(zero_copy_only=False)
         return values, np.isnan(values)
 
-    def _finite(self, part: Part, column: str, values: NDArray[Any]) -> Floats:
+    def _finite(self, part: Span, column: str, values: NDArray[Any]) -> Floats:
         with np.errstate(over="ignore"):
             single = values.astype(np.float32)
         if (broken := ~np.isfinite(single)).any():
@@ -362,7 +361,7 @@ class Encoder:
             )
         return single
 
-    def _list(self, part: Part, column: str, only: NDArray[np.bool_] | None, size: int | None) -> Floats:
+    def _list(self, part: Span, column: str, only: NDArray[np.bool_] | None, size: int | None) -> Floats:
         """Lists of one length: (n, size); zeros in the rows that do not count."""
         array = part.array(column)
         gone = np.asarray(array.is_null())
@@ -482,7 +481,7 @@ class Encoder:
         values = values.dictionary_decode() if self.types.is_dictionary(values.type) else values
         return _listed(sorted(one for one in values.unique().to_pylist() if one is not None))
 
-    def refuse_missing(self, part: Part, column: str, gone: NDArray[np.bool_]) -> None:
+    def refuse_missing(self, part: Span, column: str, gone: NDArray[np.bool_]) -> None:
         if not gone.any():
             return
         row = part.row(int(np.argmax(gone)))
@@ -495,7 +494,7 @@ class Encoder:
         array = array.dictionary_decode() if self.types.is_dictionary(array.type) else array
         return np.asarray(array.is_null(nan_is_null=self.types.is_floating(array.type)))
 
-    def _refuse_unseen(self, part: Part, column: str, labels: str, row: int) -> NoReturn:
+    def _refuse_unseen(self, part: Span, column: str, labels: str, row: int) -> NoReturn:
         value = part.array(column)[row].as_py()
         refuse(
             part.where,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dr3.data.checks import refuse
 from dr3.data.tables.encode import Encoder
-from dr3.data.tables.source import Part
+from dr3.data.tables.source import Span
 
 Flags = NDArray[np.bool_]
 CHUNK = 2**20  # rows whose times are looked at together: a long table's are not copied as a whole
@@ -146,14 +146,14 @@ class _Keys:
             self.labels[label] = rank
         return ranks[codes]
 
-    def _placed(self, encoder: Encoder, part: Part) -> Flags:
+    def _placed(self, encoder: Encoder, part: Span) -> Flags:
         placed = np.ones(len(part.columns), np.bool_)
         for column in (encoder.schema.episode, encoder.schema.time):
             if column is not None:
                 placed &= ~encoder.missing(part.array(column))
         return placed
 
-    def _codes(self, encoder: Encoder, part: Part, column: str | None, complete: Flags) -> NDArray[np.int32]:
+    def _codes(self, encoder: Encoder, part: Span, column: str | None, complete: Flags) -> NDArray[np.int32]:
         if column is None:
             return np.zeros(len(complete), np.int32)
         array = part.array(column)
@@ -163,7 +163,7 @@ class _Keys:
         numbers = np.array([self.labels.setdefault(name, len(self.labels)) for name in names] or [0], np.int32)
         return numbers[np.asarray(array.indices.fill_null(0))]
 
-    def _times(self, encoder: Encoder, part: Part, column: str | None, complete: Flags) -> NDArray[Any]:
+    def _times(self, encoder: Encoder, part: Span, column: str | None, complete: Flags) -> NDArray[Any]:
         if column is None:
             return np.zeros(0)
         array, pyarrow = part.array(column), encoder.pyarrow

@@ -21,7 +21,7 @@ from dr3.data.row_cache import UnpackedRows, cached_rows, fits_in_memory
 from dr3.data.tables.encode import Encoder
 from dr3.data.tables.order import Order, order_rows
 from dr3.data.tables.schema import Schema
-from dr3.data.tables.source import Part, Source, open_source
+from dr3.data.tables.source import Source, Span, open_source
 from dr3.data.transitions import ContinuousActions, DiscreteActions, Transitions, monte_carlo_returns
 from dr3.errors import UserError
 from dr3.progress import Reporter, reporter
@@ -209,7 +209,7 @@ class _Plan:
             found += [several] if isinstance(several, str) else several or ()
         return found
 
-    def _write(self, out: Any, part: Part, place: NDArray[np.int32], order: Order, numbers: NDArray[np.int32]) -> None:
+    def _write(self, out: Any, part: Span, place: NDArray[np.int32], order: Order, numbers: NDArray[np.int32]) -> None:
         """Each row at its place, and in the row before it, whose s' it is."""
         schema, encoder = self.schema, self.encoder
         if not len(place):
@@ -258,7 +258,7 @@ class _Plan:
         beyond = follows & ~kept
         out["reward_beyond"][numbers[before[beyond]]] = values["rewards"][beyond]
 
-    def _actions(self, part: Part, column: str | tuple[str, ...], only: NDArray[np.bool_] | None = None) -> Any:
+    def _actions(self, part: Span, column: str | tuple[str, ...], only: NDArray[np.bool_] | None = None) -> Any:
         if self.continuous:
             return self._within(part, self.encoder.vectors(part, column, only), only)
         assert isinstance(column, str)
@@ -272,7 +272,7 @@ class _Plan:
             )
         return chosen.astype(np.int32)
 
-    def _within(self, part: Part, actions: NDArray[np.float32], only: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+    def _within(self, part: Span, actions: NDArray[np.float32], only: NDArray[np.bool_] | None) -> NDArray[np.float32]:
         low, high = self.bounds
         outside = ((actions < np.float32(low)) | (actions > np.float32(high))).any(axis=1)
         if (outside := outside if only is None else outside & only).any():
@@ -289,7 +289,7 @@ class _Plan:
         low, high = self.schema.action_low, self.schema.action_high
         return (-1.0 if low is None else float(low)), (1.0 if high is None else float(high))
 
-    def _propensities(self, part: Part, column: str) -> NDArray[np.float32]:
+    def _propensities(self, part: Span, column: str) -> NDArray[np.float32]:
         values = self.encoder.numbers(part, column)
         most = np.inf if self.continuous else 1.0
         if (outside := (values <= 0) | (values > most)).any():
@@ -298,7 +298,7 @@ class _Plan:
             refuse(part.where, f"row {part.row(row)} of {column!r} is {values[row]:g}, but {bound}.")
         return values
 
-    def _masks(self, part: Part, column: str | tuple[str, ...], actions: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _masks(self, part: Span, column: str | tuple[str, ...], actions: NDArray[np.int32]) -> NDArray[np.bool_]:
         masks = self.encoder.masks(part, column, self.actions)
         forbidden = ~masks[np.arange(len(actions)), actions]
         if forbidden.any():

@@ -1,4 +1,4 @@
-"""Rows of a table, some at a time, wherever it is: Parquet, CSV and Arrow files, folders of them, data frames."""
+"""Span of a table, some at a time, wherever it is: Parquet, CSV and Arrow files, folders of them, data frames."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def arrow(source: str) -> Any:
         raise UserError(f"{source}: reading tables needs pyarrow: pip install 'dr3[tables]'.") from None
 
 
-class Part(NamedTuple):
-    """Rows of one file that follow each other, and where they are: a refusal names the file and the row in it."""
+class Span(NamedTuple):
+    """Span of one file that follow each other, and where they are: a refusal names the file and the row in it."""
 
     where: str
     first: int  # row of the file
@@ -46,7 +46,7 @@ class Part(NamedTuple):
         """The row of the file that one of these is."""
         return self.first + int(number if self.chosen is None else self.chosen[number])
 
-    def only(self, keep: NDArray[np.bool_]) -> Part:
+    def only(self, keep: NDArray[np.bool_]) -> Span:
         """Some of the rows."""
         if keep.all():
             return self
@@ -65,14 +65,14 @@ class Source:
     data: Any  # a pyarrow.dataset.Dataset, or a pyarrow.Table
     files: tuple[Path, ...] = ()
 
-    def parts(self, columns: Sequence[str]) -> Iterator[Part]:
+    def parts(self, columns: Sequence[str]) -> Iterator[Span]:
         """All rows of some columns, in the order of the files."""
         pyarrow = arrow(self.name)
         wanted = list(dict.fromkeys(columns))
         if not self.files:
             first = 0
             for batch in self.data.select(wanted).to_batches(max_chunksize=ROWS):
-                yield Part(self.name, first, batch)
+                yield Span(self.name, first, batch)
                 first += len(batch)
             return
         kind = self.data.format.default_extname
@@ -91,7 +91,7 @@ class Source:
                     ):  # Arrow's own files are mapped as they are: one bit can lead astray
                         batch.validate(full=True)
                     if len(batch):
-                        yield Part(str(fragment.path), first, batch)
+                        yield Span(str(fragment.path), first, batch)
                     first += len(batch)
             except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
                 _refuse_file(str(fragment.path), str(error), self.names)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from dr3.errors import UserError
 from dr3.files import check_folder
 from dr3.paper.experiments.bundle import Bundle, Online, file_of, keep
 from dr3.paper.experiments.declaration import Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import Evidence
-from dr3.paper.experiments.needs import check_data
 from dr3.paper.experiments.page import write_page
 from dr3.paper.experiments.pictures import Curves
 from dr3.paper.experiments.result import Result, answers_of, judge
-from dr3.sweeps import Engine, Failure, Job, Preparation, Task, run_tasks
+from dr3.sweeps import Engine, Failure, Job, Preparation, Task, missing_files, run_tasks
 
 PICTURE, PAGE = "figure.png", "report.html"
 
@@ -105,7 +105,7 @@ def reproduce(
     runs. An experiment whose runs failed cannot be compared; the others can.
     """
     jobs = plan.missing()
-    check_data(jobs, plan.data)
+    _check_data(jobs, plan.data)
     check_folder(plan.evidence)
     check_folder(plan.folders.runs)
     for job in jobs:
@@ -187,3 +187,13 @@ def _judged(
     verdict, why = judge(answers, plan.scale, trained=bool(design.arms))
     rows = () if experiment.numbers is None else tuple(experiment.numbers(evidence))
     return Result(experiment.id, plan.scale, verdict, why, answers, rows, picture=drawn)
+
+
+def _check_data(jobs: Sequence[Job], data: Path) -> None:
+    """Refuse to begin while data is missing, and name all of it."""
+    missing = missing_files(jobs)
+    if missing:
+        raise UserError(
+            f"{len(missing)} data sets are missing: {', '.join(missing)}; put them there, or name the folder that "
+            f"holds them with --data (now {data})."
+        )
