@@ -30,6 +30,26 @@ def pytest_configure(config: pytest.Config) -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
+# Rooms and files whose tests train, begin processes or compile whole loops: `make quick` leaves them out.
+SLOW = (
+    *("collect", "cures", "diagnostics", "integrations", "sweeps", "training", "paper/experiments/test_smoke.py"),
+    *(f"cli/test_{name}.py" for name in ("demo", "diagnose_and_select", "evaluate", "reproduce", "sweep", "train")),
+)
+# Of contracts that every method is held to, `make quick` has those of one method for discrete and one for continuous
+# actions.
+QUICK_METHODS = ("dqn", "sac")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` looks at markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        place, case = item.path.relative_to(Path(__file__).parent).as_posix(), getattr(item, "callspec", None)
+        of_methods = place.startswith(("contracts/test_methods.", "contracts/test_doctor.", "contracts/test_export."))
+        of_another = of_methods and case is not None and {*case.id.split("-")}.isdisjoint(QUICK_METHODS)
+        if of_another or place.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
 MAPS = Path("/proc/self/maps")
 
 

@@ -43,6 +43,7 @@ def one_by_one(rom: str, seed: int, actions: np.ndarray) -> tuple[list[np.ndarra
     return seen, rewards, False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Pong", "Breakout"])
 def test_frames_are_those_of_the_bare_emulator(name) -> None:
     """To within rounding: the maximum of the last two of four frames, each pixel the mean of the area it covers."""
@@ -64,6 +65,7 @@ def test_frames_are_those_of_the_bare_emulator(name) -> None:
     games.close()
 
 
+@pytest.mark.slow
 def test_the_papers_games_load() -> None:
     assert len(ATARI) == 17
     for name, actions in ATARI.items():

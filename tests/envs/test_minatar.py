@@ -30,6 +30,7 @@ def test_every_game_has_a_board_and_its_own_actions() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_paddle_that_stays_in_column_4(breakout) -> None:
     """The ball falls diagonally from row 3 of a corner: from the left it passes column 4 too high and is lost on row 9
     after six steps; from the right it comes down on the paddle, and goes back up.

@@ -1,4 +1,4 @@
-"""Span of a table, some at a time, wherever it is: Parquet, CSV and Arrow files, folders of them, data frames."""
+"""Rows of a table, some at a time, wherever it is: Parquet, CSV and Arrow files, folders of them, data frames."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arrow(source: str) -> Any:
 
 
 class Span(NamedTuple):
-    """Span of one file that follow each other, and where they are: a refusal names the file and the row in it."""
+    """Rows of one file that follow each other, and where they are: a refusal names the file and the row in it."""
 
     where: str
     first: int  # row of the file
