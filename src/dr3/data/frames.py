@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dr3.data.mapped import let_go
+from dr3.data.mapped import let_go, read_through
 
 CHUNK = 8192  # rows made into plain arrays at a time, where a whole column is looked at
 
@@ -113,6 +113,7 @@ def same_rows(
 
 def chunks(column: Any) -> Iterator[NDArray[Any]]:
     """The rows as plain arrays, some at a time."""
-    for start in range(0, len(column), CHUNK):
-        yield column[start : start + CHUNK]
-        let_go(column)
+    with read_through(column):
+        for start in range(0, len(column), CHUNK):
+            yield column[start : start + CHUNK]
+            let_go(column)

@@ -7,7 +7,8 @@ they come back from the file when they are read again.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,20 @@ def expect_random(array: Any) -> None:
     """Say that rows will be drawn at random: what lies around one is not read ahead."""
     if is_mapped(array) and hasattr(mmap, "MADV_RANDOM"):
         array._mmap.madvise(mmap.MADV_RANDOM)
+
+
+@contextmanager
+def read_through(array: Any) -> Generator[None]:
+    """A column is read from one end to the other in here: what lies around a row is read ahead, as it is not elsewhere.
+
+    Page by page a file that the memory does not hold would take the disk's time for a page, some million times.
+    """
+    if is_mapped(array) and hasattr(mmap, "MADV_NORMAL"):
+        array._mmap.madvise(mmap.MADV_NORMAL)
+    try:
+        yield
+    finally:
+        expect_random(array)
 
 
 def gather(columns: Mapping[str, NDArray[Any]], index: NDArray[np.integer]) -> dict[str, NDArray[Any]]:

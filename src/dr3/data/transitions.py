@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float32, Int32, Shaped
 from numpy.typing import NDArray
 
 from dr3.data.frames import CHUNK, Frames, Observations, used_frames
-from dr3.data.mapped import gather, let_go
+from dr3.data.mapped import gather, let_go, read_through
 from dr3.envs.parts import Parts, Vectors
 from dr3.errors import UserError
 from dr3.seeds import check_seed
@@ -161,9 +161,10 @@ class Transitions:
 
         def add(name: str, value: NDArray[np.generic]) -> None:
             digest.update(f"{name}{value.dtype.str}{value.shape}".encode())
-            for start in range(0, len(value), CHUNK):  # a column may lie in a file that is larger than the memory
-                digest.update(np.ascontiguousarray(value[start : start + CHUNK]).data)
-                let_go(value)
+            with read_through(value):  # it may lie in a file that is larger than the memory
+                for start in range(0, len(value), CHUNK):
+                    digest.update(np.ascontiguousarray(value[start : start + CHUNK]).data)
+                    let_go(value)
 
         def add_frames(columns: dict[str, Frames]) -> None:
             used = used_frames(*columns.values())
@@ -210,18 +211,19 @@ def monte_carlo_returns(
     returns = np.zeros(len(rewards), np.float32)
     following, above = 0.0, None
     # As Python's numbers, some thousand at a time: to take them one by one out of an array costs ten times as much.
-    for end in range(len(rewards), 0, -CHUNK):
-        part = slice(max(0, end - CHUNK), end)
-        paid, which = rewards[part].tolist(), episodes[part].tolist()
-        after = [0.0] * len(paid) if beyond is None else beyond[part].tolist()
-        found = []
-        for reward, episode, left in zip(reversed(paid), reversed(which), reversed(after), strict=True):
-            following = reward + discount * (following if episode == above else left)
-            above = episode
-            found.append(following)
-        with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused as such
-            returns[part] = found[::-1]
-        let_go(rewards)
+    with read_through(rewards):
+        for end in range(len(rewards), 0, -CHUNK):
+            part = slice(max(0, end - CHUNK), end)
+            paid, which = rewards[part].tolist(), episodes[part].tolist()
+            after = [0.0] * len(paid) if beyond is None else beyond[part].tolist()
+            found = []
+            for reward, episode, left in zip(reversed(paid), reversed(which), reversed(after), strict=True):
+                following = reward + discount * (following if episode == above else left)
+                above = episode
+                found.append(following)
+            with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused as such
+                returns[part] = found[::-1]
+            let_go(rewards)
     if not np.isfinite(returns).all():
         row = int(np.argmin(np.isfinite(returns)))
         raise UserError(f"The sum of the rewards from row {row} on is beyond a float32; scale the rewards down.")
