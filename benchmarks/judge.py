@@ -73,7 +73,9 @@ def control_speeds(seconds: Seconds, columns: list[int]) -> Table:
             if ours is None:
                 continue
             peer = "PyTorch" if shape in WITH_PICTURES else "d3rlpy control"
-            theirs = seconds[f"{peer} | {cores} | {shape} | q | 1"]
+            theirs = seconds.get(f"{peer} | {cores} | {shape} | q | 1")
+            if theirs is None:
+                continue
             with_dr3 = seconds[f"dr3 | {cores} | {shape} | q+dr3 | 1"]
             cells = (f"{1 / median(side):,.4g}" for side in (ours, with_dr3, theirs))
             rows.append((f"{sizes.title}, {cores} core{'s' * (cores > 1)}", *cells, f"{ratio(theirs, ours):.2f}x"))
@@ -170,10 +172,14 @@ def bars(seconds: Seconds, columns: list[int], shapes: Collection[str]) -> Table
             continue
         cells = [name, f"{sense} {bar:g}"]
         for cores in columns:
-            value = measured(cores)
+            try:
+                value = measured(cores)
+            except KeyError:  # not all that it is about was asked for
+                break
             met = value >= bar if sense == "≥" else value <= bar
             cells.append(f"{value:.2f} {'met' if met else 'missed'}")
-        rows.append(tuple(cells))
+        if len(cells) == 2 + len(columns):
+            rows.append(tuple(cells))
     return Table("Bars", ("", "bar", *(f"{n} core{'s' * (n > 1)}" for n in columns)), rows)
 
 

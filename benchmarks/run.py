@@ -51,7 +51,9 @@ def questions(side: str) -> list[tuple[str, str, int]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", default=".venv-peers/bin/python", help="a Python that has torch and d3rlpy")
+    parser.add_argument(
+        "--peer", default=".venv-peers/bin/python", help="a Python that has torch and d3rlpy; none: no peers"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often everything is asked")
     parser.add_argument(
         "--seconds", type=float, default=1.0, help="how long an answer should take: a chunk of dr3.train is a second"
@@ -66,9 +68,15 @@ def main() -> None:
     parser.add_argument(
         "--shapes", nargs="+", choices=everything, default=everything, help="only these, and their bars"
     )
+    parser.add_argument("--works", nargs="+", help="only these, such as q q+dr3 q+layer-norm, each with one member")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     start, load, console = time.perf_counter(), os.getloadavg(), Console()
+
+    def is_asked(shape: str, work: str, members: int) -> bool:
+        if arguments.works is not None:
+            return shape in arguments.shapes and work in arguments.works and members == 1
+        return shape in arguments.shapes or work in PEAKS
 
     everywhere = sorted(os.sched_getaffinity(0))
     columns = {1: everywhere[:1]}
@@ -91,8 +99,10 @@ def main() -> None:
             Side("d3rlpy", arguments.peer, HERE / "peers" / "d3rlpy_dqn.py", cores, RESULTS),
             Side("d3rlpy control", arguments.peer, HERE / "peers" / "d3rlpy_control.py", cores, RESULTS),
         ]
+        if arguments.peer == "none":
+            sides = sides[:1]
         asked = [(side, *question) for shape in everything for side in sides for question in questions(side.name)
-                 if question[0] == shape and (shape in arguments.shapes or question[1] in PEAKS)]  # fmt: skip
+                 if question[0] == shape and is_asked(*question)]  # fmt: skip
         text = f"{count} core{'s' * (count > 1)}"
         times = {}
         for side, *question in track(asked, f"Warming up on {text}", console=console, transient=True):
@@ -114,7 +124,7 @@ def main() -> None:
         "rounds": arguments.rounds,
         "wall_seconds": time.perf_counter() - start,
         "versions": versions(None, "jax", "jaxlib", "equinox", "optax", "numpy")
-        | versions(arguments.peer, "torch", "d3rlpy"),
+        | ({} if arguments.peer == "none" else versions(arguments.peer, "torch", "d3rlpy")),
         "median_seconds": {key: median(values) for key, values in seconds.items()},
         "seconds": seconds,
     }

@@ -6,15 +6,17 @@ It writes them into cures.md, between the two comments that say so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cures_gridworlds import METHODS, REMEDIES, Row, choices, read
+from cures_evidence import Part, Row
+from cures_gridworlds import GRIDWORLDS, METHODS
+from cures_minatar import FIRST, METHOD, MINATAR
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
 from dr3.cures import CureRow, rank
-from dr3.paper.experiments.gridworld import WORLDS
 from dr3.reports.compare import score
 
 PAGE = Path(__file__).with_name("cures.md")
@@ -37,51 +39,73 @@ QUESTIONS = {
     "Is DR3 better than nothing?": ("dr3", "none"),
     "Is LayerNorm better than nothing?": ("layer-norm", "none"),
 }
-Scores = Mapping[str, NDArray[np.float64]]  # of a remedy, (data sets, worlds)
+Scores = Mapping[str, NDArray[np.float64]]  # of a remedy, (units, worlds)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: its methods, what its units are called, and which remedies a unit must have to count."""
+
+    part: Part
+    methods: tuple[str, ...]
+    units: str
+    title: str
+    needed: tuple[str, ...] | None = None  # None: all that have a line
+
+
+SECTIONS = (
+    Section(
+        GRIDWORLDS, tuple(METHODS), "data sets", "{method} on gridworlds: {count} data sets of each world ({seeds})"
+    ),
+    Section(MINATAR, (METHOD,), "seeds", "{method} on MinAtar: {count} seeds of each game ({seeds})", FIRST),
+)
 
 
 def main() -> None:
-    parts = [part for method in METHODS if (part := tables_of(method))]
+    parts = [part for section in SECTIONS for method in section.methods if (part := tables_of(section, method))]
     page = PAGE.read_text()
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
     PAGE.write_text("\n\n".join([before + BEGIN, *parts, END + after]))
 
 
-def tables_of(method: str) -> str:
-    """All tables of one method; none before two data sets are complete."""
-    rows, chosen = read(method, "runs"), choices(read(method, "tuning"))
-    seeds = complete(rows)
+def tables_of(section: Section, method: str) -> str:
+    """All tables of one method; none before two units are complete."""
+    part, worlds = section.part, section.part.worlds
+    rows, chosen = part.read(method, "runs"), part.choices(method)
+    seeds = complete(section, rows)
     if len(seeds) < 2:
         return ""
-    own = {remedy: of_remedy(rows, remedy, seeds) for remedy in REMEDIES if of_remedy(rows, remedy, seeds)}
-    scores = {remedy: grid(found, "score", seeds) for remedy, found in own.items()}
-    peaks = {remedy: grid(found, "peak", seeds) for remedy, found in own.items()}
-    scores[EARLY_STOP], peaks[EARLY_STOP] = grid(own["none"], "early_stop", seeds), peaks["none"]
+    found = {remedy: of_remedy(rows, remedy, seeds) for remedy in part.remedies}
+    own = {remedy: mine for remedy, mine in found.items() if len(mine) == len(seeds) * len(worlds)}
+    scores = {remedy: grid(mine, "score", worlds, seeds) for remedy, mine in own.items()}
+    peaks = {remedy: grid(mine, "peak", worlds, seeds) for remedy, mine in own.items()}
+    scores[EARLY_STOP], peaks[EARLY_STOP] = grid(own["none"], "early_stop", worlds, seeds), peaks["none"]
     settings = {remedy: setting_words(remedy, chosen) for remedy in own} | {EARLY_STOP: "the rule `healthy`"}
-    head = f"## {method.upper()}: {len(seeds)} data sets of each world (seeds {seeds[0]} to {seeds[-1]})"
+    which = f"seeds {seeds[0]} to {seeds[-1]}"
     return "\n\n".join(
         [
-            head,
-            answer(scores),
+            "## " + section.title.format(method=method.upper(), count=len(seeds), seeds=which),
+            answer(scores, section.units),
             table(("question", "difference of scores", "with Student's 95 % interval", "answer"), questions(scores)),
             table(
                 ("remedy", "setting", "score", "gain over none", "gain over dr3", "best on the way"),
                 [main_row(remedy, settings[remedy], scores, peaks) for remedy in in_order(scores)],
             ),
-            "Means over data sets, by world, then the instruments at the end (medians over data sets and worlds):",
-            table(("remedy", *WORLDS, *INSTRUMENTS), [second_row(remedy, scores, own) for remedy in in_order(scores)]),
-            beer_words(own),
+            f"Means over {section.units}, by world, then the instruments at the end (medians over {section.units} and "
+            "worlds):",
+            table(("remedy", *worlds, *INSTRUMENTS), [second_row(remedy, scores, own) for remedy in in_order(scores)]),
+            beer_words(own, worlds),
         ]
-    )
+    ).rstrip()
 
 
-def complete(rows: Sequence[Row]) -> list[int]:
-    """The seeds, from 0 on, of which every remedy has its line in all worlds."""
-    remedies = {row["remedy"] for row in rows}
+def complete(section: Section, rows: Sequence[Row]) -> list[int]:
+    """The seeds, from 0 on, of which every remedy that is needed has its line in all worlds."""
+    remedies = section.needed or {row["remedy"] for row in rows}
     there = {(row["remedy"], row["world"], int(row["seed"])) for row in rows}
     seeds = []
-    while all((remedy, world, len(seeds)) in there for remedy in remedies for world in WORLDS) and rows:
+    while rows and all((one, world, len(seeds)) in there for one in remedies for world in section.part.worlds):
         seeds.append(len(seeds))
     return seeds
 
@@ -90,9 +114,11 @@ def of_remedy(rows: Sequence[Row], remedy: str, seeds: Sequence[int]) -> dict[tu
     return {(r["world"], int(r["seed"])): r for r in rows if r["remedy"] == remedy and int(r["seed"]) in seeds}
 
 
-def grid(found: Mapping[tuple[str, int], Row], column: str, seeds: Sequence[int]) -> NDArray[np.float64]:
-    """(data sets, worlds)."""
-    return np.array([[float(found[world, seed][column]) for world in WORLDS] for seed in seeds])
+def grid(
+    found: Mapping[tuple[str, int], Row], column: str, worlds: Sequence[str], seeds: Sequence[int]
+) -> NDArray[np.float64]:
+    """(units, worlds)."""
+    return np.array([[float(found[world, seed][column]) for world in worlds] for seed in seeds])
 
 
 def in_order(scores: Scores) -> list[str]:
@@ -102,14 +128,14 @@ def in_order(scores: Scores) -> list[str]:
 
 def setting_words(remedy: str, chosen: Mapping[str, str]) -> str:
     """As `learning rate 0.005`, or `dr3:0.03`."""
-    words = [chosen[part] for part in remedy.split("+")]
+    words = dict.fromkeys(chosen[part] for part in remedy.split("+"))
     return ", ".join(f"`{word}`" for word in words)
 
 
-def answer(scores: Scores) -> str:
+def answer(scores: Scores, units: str) -> str:
     """What `dr3 cure` would say of these numbers."""
     found = rank([as_row(remedy, values) for remedy, values in scores.items()])
-    return found.sentence.replace("seeds", "data sets")
+    return found.sentence.replace("seeds", units)
 
 
 def questions(scores: Scores) -> list[list[str]]:
@@ -149,12 +175,12 @@ def second_row(remedy: str, scores: Scores, own: Mapping[str, Mapping[tuple[str,
     return [remedy, *worlds, *found]
 
 
-def beer_words(own: Mapping[str, Mapping[tuple[str, int], Row]]) -> str:
+def beer_words(own: Mapping[str, Mapping[tuple[str, int], Row]], worlds: Sequence[str]) -> str:
     """How often BEER can act at all."""
     if "beer" not in own:
         return ""
     shares = []
-    for world in WORLDS:
+    for world in worlds:
         found = [float(row["beer_can_act"]) for (one, _), row in own["beer"].items() if one == world]
         shares.append(f"{world} {100 * np.mean(found):.0f} %")
     return f"The share of pairs on which BEER's bound is below 1 at the end, so that it can act: {', '.join(shares)}."

@@ -138,7 +138,7 @@ def keep(run: str, out: str, keeping: dict[str, Any]) -> None:
         **{key: environment.get(key) for key in ENVIRONMENT},
         "seconds": round(seconds_of(Path(run)), 1),
         "data": {"name": runs.config.data.name, "rows": len(data), "world": data.world},
-        "limits": _replay_limits(asked.replay) if asked.replay else None,
+        "limits": replay_limits(asked.replay) if asked.replay else None,
         "members": [{"algorithm": member.algorithm, "seed": member.seed} for member in runs.members],
         "diverged": runs.status["diverged"],
         "metrics_steps": steps,
@@ -315,7 +315,7 @@ def _layers(runs: Runs, keeping: Keeping) -> dict[str, Any]:
 
 
 @cache
-def _replay_limits(file: str) -> dict[str, float]:
+def replay_limits(file: str) -> dict[str, float]:
     """Mean returns of an agent that acts at random in the replay's world, and over the whole replay."""
     data = load(file)
     _, episode = np.unique(data.episodes, return_inverse=True)
