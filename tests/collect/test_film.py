@@ -50,6 +50,15 @@ def test_an_episode_without_end_is_filmed_for_so_many_steps(tmp_path, monkeypatc
     assert f"its first {LONGEST:,} steps" in capsys.readouterr().out
 
 
+def test_one_picture_of_so_many_steps_is_kept(monkeypatch) -> None:
+    monkeypatch.setattr("dr3.collect.film.make_world", lambda *_, **__: Endless())
+    monkeypatch.setattr("dr3.collect.film.LONGEST", 7)
+    played = film("Endless-v0", every=3)
+    assert (len(played.frames), played.steps, played.total, played.frames_per_second) == (3, 7, 7.0, 20 / 3)
+    with pytest.raises(UserError, match="every must be at least 1"):
+        film("Endless-v0", every=0)
+
+
 def test_frames_are_kept_in_few_colours_as_they_are_drawn(monkeypatch) -> None:
     monkeypatch.setattr("dr3.collect.film.make_world", lambda *_, **__: Endless())
     monkeypatch.setattr("dr3.collect.film.LONGEST", 3)

@@ -10,9 +10,9 @@ import pytest
 from dr3.cli import invoke
 from dr3.collect.host_policy import HostPolicy, read_policy, write_policy
 from dr3.collect.maze import collect_maze, kind_of
-from dr3.collect.waypoints import PLACES, Guide, _pairs, _waypoint
+from dr3.collect.waypoints import PLACES, Guide, _pairs, _waypoint, to_the_goal
 from dr3.data import read
-from dr3.envs import MAZES, TASKS
+from dr3.envs import MAZES, TASKS, make_world
 from dr3.errors import UserError
 
 pytest.importorskip("gymnasium_robotics")
@@ -200,8 +200,6 @@ def test_processes_change_nothing(tmp_path, walker):
 
 
 def test_a_walker_must_fit(tmp_path, walker):
-    with pytest.raises(UserError, match="needs a trained walker"):
-        collect_maze("antmaze/umaze", steps=10, out=tmp_path / "x.npz")
     with pytest.raises(UserError, match="drives an ant"):
         collect_maze(MAZE, steps=10, out=tmp_path / "x.npz", walker=walker)
     policy = read_policy(walker)
@@ -221,3 +219,28 @@ def test_at_the_goals_cell_the_last_waypoint_is_the_goal_itself():
     distances = maze.distances(maze.goal)
     np.testing.assert_array_equal(_waypoint(world, np.array([0.5, 8.2]), maze.goal, distances), world.goal)
     np.testing.assert_array_equal(_waypoint(world, np.array([4.2, 8.2]), maze.goal, distances), [12.0, 4.0])
+
+
+def test_the_walker_that_comes_with_it_finds_the_goal():
+    """The whole way of an evaluation of the U, without noise."""
+    world = make_world("antmaze/umaze")
+    seen, _ = world.reset(seed=1)
+    act = to_the_goal(world.unwrapped)
+    for _ in range(400):
+        seen, reward, ended, _, info = world.step(act(seen))
+        if ended:
+            break
+    assert ended
+    assert info["success"]
+    assert reward == 1.0
+    world.close()
+
+
+def test_a_point_is_led_to_the_goal():
+    world = make_world("pointmaze/umaze")
+    seen, _ = world.reset(seed=0)
+    act, ended = to_the_goal(world.unwrapped), False
+    while not ended:
+        seen, _, ended, cut, _ = world.step(act(seen))
+        assert not cut
+    world.close()

@@ -30,7 +30,7 @@ dr3 data collect sac --env Hopper-v5 --steps 3e5 --out hopper.hdf5 --cuts random
 
 dr3 data collect maze --env pointmaze/medium --kind play --steps 1e5 --out medium-play.npz
 
-dr3 data collect maze --env antmaze/umaze --walker walker.npz --steps 1e6 --out antmaze-umaze.hdf5
+dr3 data collect maze --env antmaze/umaze --steps 1e6 --out antmaze-umaze.hdf5
 
 dr3 data collect drawers --task drawers/closed --episodes 500 --out closed
 
@@ -113,7 +113,8 @@ class CollectMaze:
     """Standard deviation of what is added to every action: 0.5 for the point, 0.2 for the ant."""
 
     walker: Path | None = None
-    """What drives the ant: a policy that learned in ant/waypoints (dr3 data collect sac --policy FILE)."""
+    """What drives the ant: a policy that learned in ant/waypoints (dr3 data collect sac --policy FILE). By default the
+    one that comes with dr3."""
 
     workers: int | None = None
     """Processes; by default one for each core. The data does not depend on it."""

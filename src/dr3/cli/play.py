@@ -23,6 +23,8 @@ dr3 play Hopper-v5 --policy runs/hopper@100000 --out hopper.gif
 
 dr3 play pointmaze/medium --policy runs/maze@20000:1 --out maze.gif
 
+dr3 play antmaze/umaze --policy scripted --every 4 --out follower.gif
+
 dr3 play ant/waypoints --policy walker.npz --out walker.gif"""
 
 
@@ -35,8 +37,8 @@ class Play:
     antmaze/medium-play, …), kitchen/complete, or a Gymnasium id."""
 
     policy: str = "random"
-    """random, scripted (in the drawers and the kitchen), or what a run has learned: RUN (what dr3 select chose there,
-    else the last checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER; or the file that
+    """random, scripted (in the drawers, the kitchen and mazes), or what a run has learned: RUN (what dr3 select chose
+    there, else the last checkpoint of member 0), RUN@STEP, or RUN@STEP:MEMBER; or the file that
     dr3 data collect sac --policy wrote."""
 
     out: Path | None = None
@@ -44,6 +46,9 @@ class Play:
 
     seed: int = 0
     """Another seed, another episode."""
+
+    every: int = 1
+    """Keep the picture of one step in so many: smaller files."""
 
 
 def main(arguments: list[str]) -> int:
@@ -53,8 +58,8 @@ def main(arguments: list[str]) -> int:
 
     out = options.out or Path(f"{options.world.replace('/', '-')}.gif")
     check_gif(out)  # before the episode is acted, not after
-    played = film(options.world, options.policy, seed=options.seed)
+    played = film(options.world, options.policy, seed=options.seed, every=options.every)
     write_gif(out, played.frames, played.frames_per_second)
     part = "" if played.over else "the episode's first "
-    print(f"{part}{len(played.frames) - 1} steps with a return of {played.total:g} are in {out}")
+    print(f"{part}{played.steps} steps with a return of {played.total:g} are in {out}")
     return 0

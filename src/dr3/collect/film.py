@@ -17,6 +17,7 @@ from dr3.envs import ATARI, MINATAR, is_gridworld, make_world
 from dr3.envs.screen import drawing
 from dr3.errors import UserError
 from dr3.files import check_file
+from dr3.hyperparameters import within
 from dr3.seeds import check_seed
 
 if TYPE_CHECKING:
@@ -31,20 +32,23 @@ LONGEST = 1_000  # steps: some worlds have no end, and a film is in memory until
 class Film:
     """What one episode looked like, and what it brought."""
 
-    frames: list[Image]  # as `quantized`, one more than steps
+    frames: list[Image]  # as `quantized`: the start, then one for every so many steps
     frames_per_second: float
     total: float  # plain sum of rewards
     over: bool  # not where the episode went on after its `LONGEST` steps
+    steps: int
 
 
-def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
+def film(world: str, policy: str = "random", *, seed: int = 0, every: int = 1) -> Film:
     """One episode, or its `LONGEST` first steps, in a world of `make_world` that can be drawn.
 
     `policy` is "random", "scripted" (in the drawers and the kitchen: the whole way, with the scripts' noise) or a
     learned one, as `RUN@STEP` or `RUN@STEP:MEMBER`, or `RUN`: what was selected there, else the last checkpoint of its
-    first member; or the .npz file that an online SAC's policy was kept in.
+    first member; or the .npz file that an online SAC's policy was kept in. In a maze "scripted" is the shortest way to
+    the goal, without noise. One picture of every so many steps is kept.
     """
     check_seed(seed)
+    within("every", every, 1)
     _check_pillow()
     undrawn = is_gridworld(world) or world in (*MINATAR, *ATARI)
     env = None if undrawn else make_world(world, render_mode="rgb_array")
@@ -61,14 +65,16 @@ def film(world: str, policy: str = "random", *, seed: int = 0) -> Film:
     from dr3.training.side_by_side import allowed_in
 
     act = _policy(policy, world, env, seed)
-    total, over = 0.0, False
-    while not over and len(frames) <= LONGEST:
+    total, over, steps = 0.0, False, 0
+    while not over and steps < LONGEST:
         observation, reward, terminal, cut, info = env.step(act(observation, allowed_in(info)))
-        frames.append(quantized(env.render()))
+        steps += 1
         total, over = total + float(reward), bool(terminal or cut)
-    speed = float(env.metadata.get("render_fps", 10))
+        if steps % every == 0 or over:
+            frames.append(quantized(env.render()))
+    speed = float(env.metadata.get("render_fps", 10)) / every
     env.close()
-    return Film(frames, speed, total, over)
+    return Film(frames, speed, total, over, steps)
 
 
 def check_gif(path: str | Path) -> None:
@@ -157,8 +163,13 @@ def _scripted(world: str, env: Any, seed: int) -> Act:
 
         solved = kitchen_skills.solve(env.unwrapped, random)
         return lambda observation, mask: kitchen_skills.act(solved, random)
+    if "maze/" in world:
+        from dr3.collect.waypoints import to_the_goal
+
+        follower = to_the_goal(env.unwrapped)
+        return lambda observation, mask: follower(observation)
     if not world.startswith("drawers/"):
-        raise UserError(f"There is no scripted policy for {world}; there are for the drawers and the kitchen.")
+        raise UserError(f"There is no scripted policy for {world}; there are for the drawers, the kitchen and mazes.")
     from dr3.collect.drawers_policies import act
     from dr3.collect.drawers_skills import solve
 

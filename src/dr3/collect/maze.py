@@ -12,7 +12,7 @@ import numpy as np
 from dr3.collect.gymnasium_world import Steps
 from dr3.collect.loop import Collector, check_ending, check_target, collect, folder_beside
 from dr3.collect.processes import in_processes
-from dr3.collect.walker import Walker
+from dr3.collect.walker import SHIPPED, Walker
 from dr3.collect.waypoints import Guide, Kind, Steer, Trip, Trips, trip
 from dr3.cores import available_cores
 from dr3.data import Transitions, assemble, write
@@ -58,7 +58,7 @@ def collect_maze(
         kind: How goals are chosen: play or diverse; None is what the world's name ends in, else diverse.
         seed: Everything random follows from it.
         noise: The standard deviation of the noise on actions; None is 0.5 for a point and 0.2 for an ant.
-        walker: The file with an ant's policy.
+        walker: The file with an ant's policy; None is the one that comes with dr3.
         steer: Something else that moves the body towards a waypoint, in this process.
         workers: Processes; None is one for each core for an ant, and this one for a point, whose steps are cheap.
         progress: Show how far it is, on stderr.
@@ -79,11 +79,7 @@ def collect_maze(
     within("noise", noise, 0)
     within("workers", 1 if workers is None else workers, 1)
     check_target(path)
-    if body == "antmaze" and walker is None and steer is None:
-        raise UserError(
-            f"{env} needs a trained walker: --walker FILE; docs/collecting.md has the command that trains one."
-        )
-    driver = None if walker is None else Path(walker)
+    driver = Path(walker or SHIPPED) if body == "antmaze" and steer is None else None
     settings: dict[str, Any] = {"world": env, "steps": steps, "kind": kind, "seed": seed, "noise": noise}
     if driver is not None:
         Walker(driver)  # refused here, not by a worker

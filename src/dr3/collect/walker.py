@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,13 @@ from dr3.collect.host_policy import read_policy
 from dr3.envs.ant_body import MOTORS, SEEN, turn_back, view
 from dr3.errors import UserError
 
+SHIPPED = Path(str(resources.files("dr3.collect") / "walker.npz"))  # docs/collecting.md has the command that made it
+
 
 class Walker:
     """(the 29 numbers of AntMaze, the way to the waypoint) -> 8 torques, those that the policy thinks best."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path = SHIPPED) -> None:
         self.policy = read_policy(path)
         if (self.policy.observed, self.policy.size) != (SEEN, MOTORS):
             raise UserError(

@@ -54,16 +54,32 @@ class Guide:
     """Makes the episodes of `Trips`, one at a time."""
 
     def __init__(self, trips: Trips, steer: Steer | None = None) -> None:
-        self.trips, self.world = trips, make_world(trips.env)
+        self.trips = trips
+        self.world: Any = make_world(trips.env)
         self.steer = steer or (_steer_point if trips.walker is None else Walker(trips.walker))
 
     def __call__(self, number: int) -> Trip:
-        trips = self.trips
-        random = np.random.default_rng((trips.seed, number))
-        return Trip(number, *_episode(self.world, trips.kind, random, trips.noise, self.steer))
+        random = np.random.default_rng((self.trips.seed, number))
+        start, target = _pair(self.world.unwrapped.maze, self.trips.kind, random)
+        return Trip(number, *self.lead(start, target, random))
+
+    def lead(self, start: Cell, target: Cell, random: np.random.Generator) -> tuple[Steps, bool]:
+        """From the one cell to the other: the steps, and whether it arrived."""
+        return _episode(self.world, start, target, random, self.trips.noise, self.steer)
 
     def close(self) -> None:
         self.world.close()
+
+
+def to_the_goal(world: Any) -> Callable[[NDArray[np.float32]], NDArray[np.floating]]:
+    """From an observation to an action: the shortest way to the goal of a `MazeWorld`, without noise."""
+    steer = _steer_point if world.body == "point" else Walker()
+    distances = world.maze.distances(world.maze.goal)
+
+    def act(seen: NDArray[np.float32]) -> NDArray[np.floating]:
+        return steer(seen, _waypoint(world, seen[:2], world.maze.goal, distances) - seen[:2])
+
+    return act
 
 
 @cache
@@ -76,9 +92,10 @@ def trip(asked: tuple[Trips, int]) -> Trip:
     return _guide(asked[0])(asked[1])
 
 
-def _episode(world: Any, kind: Kind, random: np.random.Generator, noise: float, steer: Steer) -> tuple[Steps, bool]:
+def _episode(
+    world: Any, start: Cell, target: Cell, random: np.random.Generator, noise: float, steer: Steer
+) -> tuple[Steps, bool]:
     inner = world.unwrapped
-    start, target = _pair(inner.maze, kind, random)
     distances = inner.maze.distances(target)
     seen, _ = world.reset(seed=int(random.integers(2**31)), options={"start": start})
     steps = []

@@ -14,10 +14,11 @@ from dr3.envs.ant_body import SEEN, as_in_d4rl, has_fallen, turn_back, view
 LIMIT = 300
 NEAR, FAR = 2.0, 6.0  # how far a new waypoint is
 ARRIVED = 1.0
+FAST = 1.0  # metres a second: what is faster earns no more, or it would run, and fall
 
 
 class AntWalk(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
-    """D4RL's ant goes from waypoint to waypoint. The reward is the speed towards the next, in metres a second.
+    """D4RL's ant goes from waypoint to waypoint. It is paid its speed towards the next, in metres a second, at most 1.
 
     Waypoints are 2 to 6 metres away, in any direction; at 1 metre there is another. An episode ends where the ant falls
     over. Observations and actions are those of `ant_body.view`.
@@ -25,6 +26,7 @@ class AntWalk(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def __init__(self, render_mode: str | None = None) -> None:
         options: dict[str, Any] = {"include_cfrc_ext_in_observation": False, "render_mode": render_mode}
+        options["default_camera_config"] = {"type": 1, "trackbodyid": 1, "distance": 6.0}  # follows the torso
         self.ant: Any = AntEnv(**options, exclude_current_positions_from_observation=False)
         as_in_d4rl(self.ant.model)
         self.render_mode, self.metadata = render_mode, {"render_modes": ["rgb_array"], "render_fps": 10}
@@ -50,7 +52,7 @@ class AntWalk(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         gained = np.linalg.norm(self.waypoint - before) - np.linalg.norm(self.waypoint - after)
         if np.linalg.norm(self.waypoint - after) <= ARRIVED:
             self.waypoint = self._another()
-        return self._see(), float(gained / self.ant.dt), has_fallen(self.ant.data.qpos[3:7]), False, {}
+        return self._see(), float(min(gained / self.ant.dt, FAST)), has_fallen(self.ant.data.qpos[3:7]), False, {}
 
     def render(self) -> NDArray[np.uint8]:
         return self.ant.render()

@@ -38,6 +38,7 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
             self.simulator: Any = AntMazeEnv(**options, include_cfrc_ext_in_observation=False)
             self.simulator.ant_env._reset_noise_scale = ANT_NOISE  # no argument reaches it
             as_in_d4rl(self.simulator.ant_env.model)
+            self.simulator.ant_env.mujoco_renderer.default_cam_config = _from_above(maze)  # else where it starts
         else:
             self.simulator = PointMazeEnv(**options)
         self.simulator.position_noise_range = 0.0  # the noise is ours
@@ -100,6 +101,12 @@ class MazeWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def _place_in_simulator(self, cell: Cell) -> NDArray[np.float64]:
         return self.simulator.maze.cell_rowcol_to_xy(np.array(self._in_simulator(cell)))
+
+
+def _from_above(maze: Maze) -> dict[str, Any]:
+    """A camera that sees all of the map; its middle is the simulator's origin."""
+    widest = 4.0 * max(len(maze.layout), len(maze.layout[0]))
+    return {"lookat": np.zeros(3), "distance": 1.25 * widest, "elevation": -75.0, "azimuth": 90.0}
 
 
 def maze_world(name: str, limit: int, render_mode: str | None = None) -> gymnasium.Env:

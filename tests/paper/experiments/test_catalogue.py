@@ -72,7 +72,7 @@ def test_every_design_is_whole(scale, tmp_path):
             assert len(arm.keeping) in (0, len(arm.tasks))
     if scale == "laptop":
         made = [job.makes for job in jobs.values() if isinstance(job, Preparation)]
-        assert len(made) == len(set(made)) == 6 + 4 + 3 + 2
+        assert len(made) == len(set(made)) == 6 + 4 + 2 + 3 + 2
 
 
 def test_the_laptop_scale_is_the_protocols(tmp_path):
@@ -92,6 +92,20 @@ def test_the_laptop_scale_is_the_protocols(tmp_path):
     learning: Any = to_json(methods["TD-learning"])
     assert learning["behavior"] == "cloned"
     assert {task.data.rpartition(":")[2] for task in first.tasks} == {"replay=1%"}
+
+
+def test_the_mazes_of_the_laptop_have_a_verdict_for_each_body(tmp_path):
+    design = EXPERIMENTS["table-2"].at("laptop", folders(tmp_path))
+    worlds = {group: {arm.world for arm in design.arms if arm.group == group} for group in ("AntMaze", "PointMaze")}
+    assert worlds["AntMaze"] == {"antmaze-umaze-diverse", "antmaze-medium-play"}
+    assert len(worlds["PointMaze"]) == 4
+    assert {arm.group for arm in design.arms} == set(worlds)
+    ants = [arm for arm in design.arms if arm.group == "AntMaze"]
+    assert {task.env for arm in ants for task in arm.tasks} == {"antmaze/umaze-diverse", "antmaze/medium-play"}
+    for arm in ants:
+        assert len(arm.tasks) == 5
+        settings: Any = to_json(arm.tasks[0].method)
+        assert (settings["reward_scale"], settings["reward_shift"]) == (4.0, -0.5)
 
 
 def test_good_solutions_are_the_best_of_runs_with_seeds_of_their_own(tmp_path):

@@ -1,6 +1,7 @@
 """The D4RL family: D4RL's files at `paper` scale; data that are made here at `laptop` and `smoke`.
 
-PointMaze stands in for AntMaze, replays of an online SAC on Hopper and Walker2d for D4RL's, which are such replays too.
+AntMaze's data come from a walker that learned here, with PointMaze beside it as the quick one; replays of an online SAC
+on Hopper, Walker2d and Ant stand in for D4RL's, which are such replays too.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ class World:
     scoring: Scoring
     settings: str = ""
     maker: tuple[Callable[..., Any], dict[str, Any]] | None = None  # what makes the file, and what it is called with
+    group: str = ""  # which claim it belongs to, where a scale has several kinds of worlds
 
     def word(self, folders: Folders) -> str:
         return f"{folders.data / self.file}{self.settings}"
@@ -75,7 +77,7 @@ class WithAndWithout:
                 world.name,
                 _tasks(setup, method, world, regularizer, made[world.name], folders),
                 world.scoring,
-                group,
+                group or world.group,
                 (setup.keeping,) * setup.seeds,
             )
             for group, method in (setup.variants or {"": setup.method}).items()
