@@ -32,7 +32,9 @@ def folder(tmp_path, monkeypatch):
     code = "\n".join(line for block in BLOCKS for line in block.splitlines() if not line.startswith("$ "))
     (tmp_path / "my_methods.py").write_text(code, encoding="utf-8")
     (tmp_path / "log.rows").write_text("x,y,action,reward,done\n" + "0.5,1,0,0,0\n1,0.25,1,1,1\n" * 8)
-    dr3.data.write_npz(tmp_path / "log.npz", dr3.data.assemble(_pole(), source="log", name="log"))
+    moves = _pole() | {"actions": np.random.default_rng(1).uniform(-1, 1, (32, 2)).astype(np.float32)}
+    for name, columns in (("log", _pole()), ("moves", moves)):
+        dr3.data.write_npz(tmp_path / f"{name}.npz", dr3.data.assemble(columns, source=name, name=name))
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
     sys.modules.pop("my_methods", None)
@@ -50,9 +52,9 @@ def _pole():
 
 def test_it_shows_one_of_each_kind():
     shown = "".join(BLOCKS)
-    assert len(BLOCKS) == 4
-    assert shown.count("$ dr3") == 4
-    assert shown.count("@dr3.register\n") == 2
+    assert len(BLOCKS) == 5
+    assert shown.count("$ dr3") == 5
+    assert shown.count("@dr3.register\n") == 3  # methods for discrete and for continuous actions, a regularizer
 
 
 @pytest.mark.slow
@@ -62,5 +64,6 @@ def test_its_commands_run(folder, capsys):
         if words[0] == "train":
             if "--steps" in words:
                 del words[(place := words.index("--steps")) : place + 2]
-            words += ["--steps", "4", "--hidden", "8", "--batch-size", "8", "--episodes", "1"]
+            words += ["--steps", "4", "--hidden", "8", "--batch-size", "8"]
+            words += ["--policy-hidden", "8"] if "near" in words else ["--episodes", "1"]
         assert invoke(words) == 0, capsys.readouterr().err

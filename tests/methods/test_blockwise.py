@@ -47,12 +47,12 @@ def test_cql_learns_the_same_in_blocks(monkeypatch):
     rewards = jnp.asarray(rng.normal(size=rows), jnp.float32)
     batch = Batch(observations, actions, rewards, following, jnp.zeros(rows), actions, rewards, None)
     method = ContinuousCQL(hidden=(8, 8), policy_hidden=(8,), sampled_actions=2)
-    learner = method.init(Spec((3,), ContinuousActions(2)), jax.random.key(0))
+    learner = jax.jit(lambda key: method.init(Spec((3,), ContinuousActions(2)), key))(jax.random.key(0))
 
     def slope(cached):
         monkeypatch.setattr(continuous_cql, "CACHED", cached)
         loss = jax.grad(lambda critic: method.loss(critic, learner, batch, jax.random.key(1))[0])
-        return loss(learner.model)
+        return jax.jit(loss)(learner.model)
 
     in_two = 8 * 4 * 3 * 2 * 8  # bytes for 8 rows, 6 actions, 8 units
     whole, parts = slope(CACHED), slope(in_two)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -30,33 +30,9 @@ class Clone(NamedTuple):
     error: Array
 
 
-def clone_behavior(
-    data: Transitions,
-    *,
-    hidden: tuple[int, ...] = (256, 256),
-    learning_rate: float = 1e-3,
-    batch_size: int = 128,
-    rounds: int = 40,
-    steps_per_round: int = 50,
-    seed: int = 0,
-    standardise: bool = False,
-) -> NDArray[np.float32]:
-    """π_β(·|s') for every row, from a network trained to predict a from s: (N, A).
-
-    A tenth of the rows is held out, and the network of the round that predicts them best is kept: a policy that has
-    memorised a small log would call every unlogged action impossible, and TD-learning would turn into SARSA.
-    """
-    clone = cloned_policy(
-        data,
-        hidden=hidden,
-        learning_rate=learning_rate,
-        batch_size=batch_size,
-        rounds=rounds,
-        steps_per_round=steps_per_round,
-        seed=seed,
-        standardise=standardise,
-    )
-    return clone(data.next_observations, data.next_masks)
+def clone_behavior(data: Transitions, **settings: Any) -> NDArray[np.float32]:
+    """π_β(·|s') for every row: (N, A). Settings are those of `cloned_policy`."""
+    return cloned_policy(data, **settings)(data.next_observations, data.next_masks)
 
 
 def cloned_policy(
@@ -70,7 +46,11 @@ def cloned_policy(
     seed: int = 0,
     standardise: bool = False,
 ) -> Callable[..., NDArray[np.float32]]:
-    """The same policy as a function of observations: (n, *shape) -> (n, A); with masks (n, A) of allowed actions."""
+    """π_β of a network trained to predict a from s: (n, *shape) -> (n, A); with masks (n, A) of allowed actions.
+
+    A tenth of the rows is held out, and the network of the round that predicts them best is kept: a policy that has
+    memorised a small log would call every unlogged action impossible, and TD-learning would turn into SARSA.
+    """
     assert isinstance(data.action_space, DiscreteActions)
     order = np.random.default_rng(seed).permutation(len(data))
     held_out, kept = np.split(order, [len(order) // 10])
