@@ -9,7 +9,8 @@
 # # Your own table of decisions
 #
 # Most logs are rows in a warehouse: who, when, what was known, what was done, what came of it. From
-# such a table to a policy and an estimate of its worth. It needs `pip install 'dr3[tables]'`.
+# such a table to a policy and an estimate of its worth. It needs `pip install
+# 'dr3[tables,plots]'`.
 #
 # ## A log
 #
@@ -136,6 +137,19 @@ with_crew = np.stack([grid, np.ones(11, np.float32)], axis=1)
 allowed = np.ones((11, 2), bool)
 print("wear  ", grid.round(1))
 print("action", [("run", "repair")[action] for action in runs.policy(with_crew, allowed)])
+
+# %% [markdown]
+# Why: what the critic says of both. The policy repairs where the lines have crossed.
+
+# %%
+import matplotlib.pyplot as plt
+
+values = runs.action_values(with_crew)
+figure, panel = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+for action, name in enumerate(("run on", "repair")):
+    panel.plot(grid, values[:, action], linewidth=2, label=name)
+panel.set(xlabel="wear", ylabel="Q", title="What each action is worth, where a crew is free")
+_ = panel.legend(frameon=False)
 
 # %% [markdown]
 # ## The truth

@@ -87,11 +87,17 @@ plain, with_dr3 = train(0.0), train(0.03)
 # The doctor takes the module and the names of two layers, or a history of them:
 
 # %%
-for name, history in (("without DR3", plain), ("with DR3", with_dr3)):
+import matplotlib.pyplot as plt
+
+figure, panel = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+for name, history in (("DQN", plain), ("DQN + DR3", with_dr3)):
     health = dr3.diagnose(history, data, layer="features", last_layer="head", discount=0.95)
     dots = health.measurements.columns["features/dot_product"][0]
+    panel.plot(list(history), dots, "o-", linewidth=2, label=name)
     print(f"{name}: dot products {dots.round(1)}")
     print(health)
+panel.set(yscale="log", title="feature dot product φ(s, a)·φ(s', a')", xlabel="gradient updates")
+_ = panel.legend(frameon=False)
 
 # %% [markdown]
 # ## d3rlpy

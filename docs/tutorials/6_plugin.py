@@ -96,6 +96,19 @@ for label, dot, cosine in zip(
     print(f"{label}: dot product {dot[-1]:.2f}, cosine {cosine[-1]:.3f}")
 
 # %% [markdown]
+# What each term does to the angle of the two sides, at every measurement:
+
+# %%
+import matplotlib.pyplot as plt
+
+names = ("Double DQN", "with DR3", "with my own term")
+figure, panel = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+for name, cosine in zip(names, runs.metrics["features/cosine"], strict=True):
+    panel.plot(runs.steps, cosine, linewidth=2, label=name)
+panel.set(title="cosine of φ(s, a) and φ(s', a')", xlabel="gradient updates")
+_ = panel.legend(frameon=False)
+
+# %% [markdown]
 # The doctor knows it as well: it asks the method for its `Backup`.
 
 # %%
