@@ -30,6 +30,7 @@ _SETTINGS: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.prop_cycle": f"cycler('color', {list(PALETTE)})",
     "axes.axisbelow": True,
     "grid.color": FAINT,
     "grid.linewidth": 0.8,
