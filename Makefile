@@ -94,14 +94,14 @@ chaos: .venv/dev
 	.venv/bin/python $(PIP) --no-deps --requirement requirements-torch.txt
 	touch $@
 
-# The quick tests with the oldest versions that the metadata allow. The other extras need not be there: their tests are skipped.
+# All tests with the oldest versions that the metadata allow. The other extras need not be there: their tests are skipped.
 .venv-lowest/ready: requirements-lowest.txt pyproject.toml
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python $(PIP) --constraint requirements-lowest.txt --editable '.[envs,plots,hdf5]' hypothesis pytest pytest-xdist
 	touch $@
 
 test-lowest: .venv-lowest/ready
-	.venv-lowest/bin/pytest -n auto -m 'not slow'
+	.venv-lowest/bin/pytest -n auto --dist worksteal
 
 # Peers live in environments of their own: their pins do not agree with ours, nor with each other.
 .venv-peers/ready: benchmarks/peers/requirements.txt

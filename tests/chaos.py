@@ -28,7 +28,6 @@ import dr3
 from dr3.data import assemble, write
 from dr3.runs import Runs, digest
 
-PATIENCE = 600.0  # seconds after which a command counts as hung
 NETWORK = "--hidden 8 --batch-size 8 --target-period 7"
 CADENCE = "--metrics-every 10 --evaluate-every 50 --chunk 5"
 GRID = """
@@ -76,8 +75,9 @@ class Ended:
 class Chaos:
     """One folder in which everything happens."""
 
-    def __init__(self, folder: Path, chance: random.Random, commands: list[str]) -> None:
+    def __init__(self, folder: Path, chance: random.Random, commands: list[str], patience: float) -> None:
         self.folder, self.chance, self.commands = folder, chance, commands
+        self.patience = patience  # seconds after which a command counts as hung
         self.places = {"data": folder / "logged.npz", "grid": folder / "grid.toml", "run": folder / "first" / "run"}
         write(self.places["data"], logged())
         self.places["grid"].write_text(GRID.format(data=self.places["data"]))
@@ -108,7 +108,7 @@ class Chaos:
                     began.wait(signal_after)
                 except subprocess.TimeoutExpired:
                     began.send_signal(number)
-            said_out, said = began.communicate(timeout=PATIENCE)
+            said_out, said = began.communicate(timeout=self.patience)
         except subprocess.TimeoutExpired:
             began.kill()
             began.communicate()
@@ -225,12 +225,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--only", nargs="+", choices=list(COMMANDS), default=list(COMMANDS))
+    parser.add_argument("--patience", type=float, default=10.0, help="minutes after which a command counts as hung")
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     end = time.monotonic() + 60 * options.minutes
     with tempfile.TemporaryDirectory(prefix="dr3-chaos-") as folder:
-        chaos = Chaos(Path(folder), random.Random(seed), options.only)
+        chaos = Chaos(Path(folder), random.Random(seed), options.only, 60 * options.patience)
         number = 0
         while time.monotonic() < end:
             chaos.round(number)

@@ -85,6 +85,7 @@ def test_rows_of_two_columns_are_compared_some_at_a_time(boards, monkeypatch) ->
     assert same_rows(column, mine[:0], boards, its[:0]).shape == (0,)
 
 
+@pytest.mark.slow
 def test_training_on_shared_frames_is_training_on_plain_arrays(shared, corridor_log, tmp_path) -> None:
     digests = []
     for name, data, batch_size in (("plain", corridor_log, 4), ("shared", shared, 4), ("whole", shared, 0)):

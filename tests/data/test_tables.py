@@ -368,6 +368,7 @@ def test_columns_of_bytes_are_pictures_beside_the_numbers():
             read_table(rows, schema=schema | changed)
 
 
+@pytest.mark.slow
 def test_a_run_knows_how_new_rows_become_observations(files, tmp_path):
     data = dr3.load(files / "rows.parquet", schema=files / "schema.toml")
     runs = dr3.train(data, dr3.DQN(hidden=(2,), batch_size=2), steps=1, out=tmp_path / "run", progress=False)

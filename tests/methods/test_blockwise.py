@@ -39,6 +39,7 @@ def test_blocks_change_neither_the_mean_nor_its_gradient(blocks):
     assert np.any(whole[1][1])
 
 
+@pytest.mark.slow
 def test_cql_learns_the_same_in_blocks(monkeypatch):
     rng = np.random.default_rng(1)
     rows = 16

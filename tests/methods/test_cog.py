@@ -44,6 +44,7 @@ def test_an_update_moves_both_pictures_of_a_row_and_measuring_none(logged_pictur
     assert (twice.observations != twice.next_observations).any()
 
 
+@pytest.mark.slow
 def test_the_features_of_the_convolution_know_no_action(logged_pictures):
     inner, outer = (COG(**SMALL, feature_layer=layer) for layer in ("convolution", "penultimate"))
     batch = Batch.of(logged_pictures)

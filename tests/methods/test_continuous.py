@@ -100,6 +100,7 @@ def test_the_temperature_falls_while_the_policy_is_more_random_than_wanted(table
         assert np.sign(moved.extras["temperature"].parameters) == sign
 
 
+@pytest.mark.slow
 def test_the_conservative_gap_by_hand(table):
     """With Q_k = c_k + s + a the gap of a row is log Σ_j exp(a_j - log p(a_j)) - a_logged, for either critic."""
     method = ContinuousCQL(sampled_actions=4, alpha=2.0)
