@@ -61,6 +61,11 @@ def test_the_least_that_is_needed(grid):
     assert only == [Task("grid16smoothobs", DQN(), steps=5)]
 
 
+def test_a_setting_that_may_be_nothing_takes_a_number_and_a_list_of_them(grid):
+    cql = grid('steps = 5\ndata = "a.npz"\n[methods.continuous-cql]\nlagrange = [5, 2.5]\nalpha = 5')
+    assert [task.method.lagrange for task in cql] == [5.0, 2.5]
+
+
 def test_files_that_are_not_there(grid, tmp_path):
     assert missing_files(grid(GRID)) == []
     (tmp_path / "b.npz").touch()
@@ -101,6 +106,7 @@ LEAST = {"steps": "5", "data": "'grid16smoothobs'"}
         ({}, "[methods.dqm]", "; did you mean dqn?"),
         ({}, "[methods]\ndqn = 3", "methods.dqn is a table of settings, not 3"),
         ({}, "[methods.dqn]\nrate = 3", "methods.dqn has no setting 'rate'; it has "),
+        ({}, "[methods.continuous-cql]\nlagrange = 'x'", "methods.continuous-cql.lagrange must be a number, not 'x'"),
         ({}, "[methods.dqn]\nlearning_rate = '3'", "methods.dqn.learning_rate must be a number, not '3'"),
         ({}, "[methods.dqn]\nbatch_size = 3.5", "methods.dqn.batch_size must be a whole number, not 3.5"),
         ({}, "[methods.dqn]\nbatch_size = true", "methods.dqn.batch_size must be a whole number, not True"),

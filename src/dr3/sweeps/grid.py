@@ -7,6 +7,7 @@ import itertools
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from dr3.data import files_of
@@ -210,6 +211,8 @@ class _Grid:
     def _setting(self, place: str, hint: Any, value: Any) -> Any:
         """The value in the type of its field: 1e5 is a whole number too, and a list is a tuple."""
         kind = type(value)
+        if get_origin(hint) is UnionType:  # a setting that may also be None, which TOML cannot say
+            hint = next(one for one in get_args(hint) if one is not NoneType)
         if get_origin(hint) is Literal:
             if value in get_args(hint):
                 return value
