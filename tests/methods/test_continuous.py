@@ -120,6 +120,7 @@ def test_the_conservative_gap_by_hand(table):
     assert loss == pytest.approx(float(td) + 2 * gap.mean(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_multiplier_grows_while_the_gap_is_too_large(table):
     update = jax.jit(lambda m, learner, b: m.update(learner, b, KEY, None)[0])
     for threshold, sign in ((0.0, 1), (100.0, -1)):
@@ -173,6 +174,7 @@ def test_bracs_targets_by_hand(table, form, value_penalty):
     assert loss == pytest.approx(float((-bonus + entropy - q).mean()), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_brac_clones_first_then_freezes_what_it_cloned(table):
     method = BRAC(behavior_steps=2, hidden=(4,), policy_hidden=(4,))
     update = jax.jit(lambda m, learner: m.update(learner, Batch.of(table), KEY, None))

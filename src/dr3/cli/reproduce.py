@@ -140,7 +140,11 @@ def main(arguments: list[str]) -> int:
 
         print_plan(plan)
         return 0
-    results = judged(plan, reported=_tell) if options.from_evidence else reproduce(plan, engine=engine, reported=_tell)
+    results = (
+        judged(plan, reported=_report_verdict)
+        if options.from_evidence
+        else reproduce(plan, engine=engine, reported=_report_verdict)
+    )
     _print_verdicts(plan, results)
     return 1 if any(result.failed for result in results) else 0
 
@@ -167,7 +171,7 @@ def _check_names(plan: Plan) -> None:
             raise UserError(f"{flag}: {unknown[0]!r} is not in these experiments; they have {choice}.")
 
 
-def _tell(experiment: Experiment, result: Result) -> None:
+def _report_verdict(experiment: Experiment, result: Result) -> None:
     print(f"{experiment.id}: {result.verdict}", file=sys.stderr, flush=True)
 
 

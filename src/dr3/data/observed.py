@@ -72,14 +72,14 @@ class Observed:
 
         def unpack(allocate: Any) -> UnpackedRows:
             out, began = allocate(len(own), dtype), time.monotonic()
-            with reporter(path.stem, 0, len(own), show=len(own) >= MANY, unit="rows") as told:
+            with reporter(path.stem, 0, len(own), show=len(own) >= MANY, unit="rows") as progress:
                 for start in range(0, len(own), CHUNK):
                     rows = slice(start, start + CHUNK)
                     for side, numbers in zip(SIDES, (own[rows], behind[rows]), strict=True):
                         out[side][rows] = self._rows(numbers)
                     let_go(out)
                     done = min(start + CHUNK, len(own))
-                    told.at(done, per_second=done / max(time.monotonic() - began, 1e-9), note="")
+                    progress.at(done, per_second=done / max(time.monotonic() - began, 1e-9), note="")
             return UnpackedRows(out, (), (), ())
 
         rows = cached_rows(folder, self.source, key, len(own) * dtype.itemsize, unpack)

@@ -230,13 +230,13 @@ def _in_words(
     updates = _forecast(of, which, t)
     if not np.isfinite(updates):
         return ""
-    told = f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
+    text = f" By plain gradient steps of this size, Q leaves its bounds within about {updates:,.0f} updates."
     absent = np.flatnonzero(~holds[: t + 1])
     start = int(absent[-1]) + 1 if len(absent) else 0
     first, since = _forecast(of, which, start), int(steps[t] - steps[start])
     if since > first and of["q/outside"][t] <= limit.outside:
-        told += f" At step {steps[start]:,} that was {first:,.0f}, and {since:,} updates later it has not."
-    return told
+        text += f" At step {steps[start]:,} that was {first:,.0f}, and {since:,} updates later it has not."
+    return text
 
 
 def held_out_error(steps: NDArray[np.int64], of: Columns, limit: Thresholds) -> Sign:

@@ -215,8 +215,10 @@ def judge_member(
             absent = np.flatnonzero(~sign.holds)
             start = int(absent[-1]) + 1 if len(absent) else 0
             advice = "" if sign.note else _advice(sign.name, steps, judged.unhealthy, regularizer, bootstraps)
-            told = sign.sentence(last), sign.evidence(last)
-            verdict = Verdict(sign.name, int(steps[start]), *told, advice, "" if sign.note else precision_of(sign.name))
+            words = sign.sentence(last), sign.evidence(last)
+            verdict = Verdict(
+                sign.name, int(steps[start]), *words, advice, "" if sign.note else precision_of(sign.name)
+            )
             (judged.notes if sign.note else judged.verdicts).append(verdict)
     return judged
 
@@ -239,15 +241,15 @@ def precision_of(name: str) -> str:
     if (found := record["signs"].get(name)) is None:
         return ""
     base, recall = record["no sign"], record.get("recall", {}).get(name)
-    told = (
+    text = (
         f"Of {found['of']} critics with this sign in {record['runs']}, {found['fell']} then lost a tenth of their "
         f"return or more; of checkpoints without one {base['fell'] / base['of']:.0%}."
     )
     if recall is not None:
-        told += f" Of {recall['fell']} that fell, {recall['shown']} had shown it by then."
+        text += f" Of {recall['fell']} that fell, {recall['shown']} had shown it by then."
     if (false := record.get("alarms", {}).get(name)) is not None:
-        told += f" Of {false['stayed']} that never fell, {false['shown']} showed it at some time."
-    return f"({told})"
+        text += f" Of {false['stayed']} that never fell, {false['shown']} showed it at some time."
+    return f"({text})"
 
 
 def _advice(

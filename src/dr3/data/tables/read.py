@@ -151,13 +151,13 @@ class _Plan:
         out = allocate(int(order.kept.sum()), self.dtype)
         numbers, start, began = order.row, 0, time.monotonic()
         total = len(order.place)
-        with reporter(self.source.title, 0, total, show=total >= MANY, unit="rows") as told:
+        with reporter(self.source.title, 0, total, show=total >= MANY, unit="rows") as progress:
             for part in self.source.parts(self._columns()):
                 place = order.place[start : start + len(part.columns)]
                 start += len(part.columns)
                 self._write(out, part.only(place >= 0), place[place >= 0], order, numbers)
                 let_go(out)
-                _tell(told, start, began)
+                _report(progress, start, began)
         missing = self._cut_where_rows_are_missing(out) if self.schema.next_observation else ()
         filled = tuple(
             f"{name!r} was missing in {count:,} rows and taken to be {self.schema.missing[name]:g}."
@@ -377,5 +377,5 @@ def _stamp(file: Path) -> list[Any]:
     return [str(file.resolve()), found.st_size, found.st_mtime_ns]
 
 
-def _tell(told: Reporter, done: int, began: float) -> None:
-    told.at(done, per_second=done / max(time.monotonic() - began, 1e-9), note="")
+def _report(progress: Reporter, done: int, began: float) -> None:
+    progress.at(done, per_second=done / max(time.monotonic() - began, 1e-9), note="")
