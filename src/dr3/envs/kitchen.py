@@ -34,6 +34,10 @@ class KitchenWorld(gymnasium.Env[NDArray[np.float32], NDArray[np.floating]]):
         self.simulator = cast(Any, KitchenEnv)(  # its unused methods are abstract
             tasks_to_complete=list(self.tasks), render_mode=render_mode
         )
+        if render_mode is not None:  # without a graphics card shadows, mirrors and smoothing take most of the time
+            model = self.simulator.model
+            model.vis.quality.shadowsize = model.vis.quality.offsamples = 0
+            model.mat_reflectance[:] = 0
         self.metadata = {"render_modes": ["rgb_array"], "render_fps": self.simulator.metadata["render_fps"]}
         self.action_space = self.simulator.action_space
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (60,), np.float32)

@@ -72,7 +72,7 @@ def test_every_design_is_whole(scale, tmp_path):
             assert len(arm.keeping) in (0, len(arm.tasks))
     if scale == "laptop":
         made = [job.makes for job in jobs.values() if isinstance(job, Preparation)]
-        assert len(made) == len(set(made)) == 6 + 4 + 2 + 3 + 2
+        assert len(made) == len(set(made)) == 6 + 4 + 2 + 3 + 3 + 2
 
 
 def test_the_laptop_scale_is_the_protocols(tmp_path):
