@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special, stats
 
-from dr3.paper.experiments.bundle import COSINE, DOT, LOSS, MEAN_Q, NORM, SRANK, TD_ERROR
+from dr3.paper.experiments.bundle import COSINE, DOT, LOSS, MEAN_Q, NORM, OUTSIDE, SRANK, TD_ERROR
 from dr3.paper.experiments.declaration import Answer, Cell, Check, Verdict
 from dr3.paper.experiments.evidence import LAYERS, REPLICATES, SCORE, Evidence, Floats, Measure, Place, is_ratio, words
 from dr3.runs.outcomes import RETURN
@@ -29,6 +29,7 @@ WORDS = {
     SRANK: "srank",
     NORM: "norm of the features",
     MEAN_Q: "mean Q",
+    OUTSIDE: "share of Q out of bounds",
     SCORE: "normalised score",
     RETURN: "return",
     LOSS: "loss",

@@ -30,7 +30,7 @@ BARS = "bars: 95 % stratified bootstrap intervals"
 
 @dataclass(frozen=True)
 class Curves:
-    """Metrics over training: a row of panels for each metric, a panel for each world."""
+    """Metrics over training: a row of panels for each metric, a panel for each world; of one world all in a row."""
 
     metrics: tuple[str, ...]
     log: tuple[str, ...] = ()
@@ -38,7 +38,8 @@ class Curves:
     def __call__(self, evidence: Evidence, path: Path, caption: str) -> None:
         places = evidence.places()
         panels = [self._panel(evidence, metric, place) for metric in self.metrics for place in places]
-        draw_bands(panels, path, caption=f"{caption}; {LINES}", columns=min(len(places), WIDEST))
+        columns = min(len(places) if len(places) > 1 else len(panels), WIDEST)
+        draw_bands(panels, path, caption=f"{caption}; {LINES}", columns=columns)
 
     def _panel(self, evidence: Evidence, metric: str, place: Place) -> Panel:
         lines = {

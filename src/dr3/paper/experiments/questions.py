@@ -8,7 +8,7 @@ from typing import Any
 from dr3.methods import DQN
 from dr3.paper.experiments import atari, gridworld
 from dr3.paper.experiments.atari import NEEDS, Compared
-from dr3.paper.experiments.bundle import DOT, Online
+from dr3.paper.experiments.bundle import DOT, MEAN_Q, OUTSIDE, Online
 from dr3.paper.experiments.checks import Compare, Learned, Provided, declines, ends, gain, grows
 from dr3.paper.experiments.declaration import Arm, Design, Experiment, Folders, Scale
 from dr3.paper.experiments.evidence import SCORE
@@ -37,7 +37,7 @@ FALL = Experiment(
             for measure in ("average", "final")
         ),
     ),
-    picture=Curves((SCORE, DOT), log=(DOT,)),
+    picture=Curves((SCORE, DOT, MEAN_Q, OUTSIDE), log=(DOT,)),
     needs=NEEDS,
 )
 

@@ -32,7 +32,7 @@ class Result:
     sizes: dict[str, int] = dataclasses.field(default_factory=dict)
     picture: str | None = None  # beside result.json
     failed: bool = False  # not all of its runs came to their end
-    unrun: bool = False  # there is no evidence at all
+    unrun: bool = False  # no evidence yet that any check can be made on
 
     def write(self, folder: Path, experiment: Experiment) -> None:
         """With what the paper says, so that the file stands alone."""

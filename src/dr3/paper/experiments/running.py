@@ -173,9 +173,9 @@ def _judged(
     if failed:
         why = f"not all of its runs succeeded: {'; '.join(f'{name}: {failures[name]}' for name in failed)}"
     blank = Result(experiment.id, plan.scale, "cannot be compared", why, failed=bool(failed))
-    if design.arms and not evidence.arms:
-        return dataclasses.replace(blank, unrun=not failed and lacking == len(design.tasks))
-    answers = answers_of(experiment, evidence)
+    answers = answers_of(experiment, evidence) if evidence.arms or not design.arms else ()
+    if lacking and all(answer.verdict == "cannot be compared" for answer in answers):
+        return dataclasses.replace(blank, unrun=not failed)
     # What there is, is judged: a part of a table can be read. Of pictures, curves can.
     picture = experiment.picture if not lacking or isinstance(experiment.picture, Curves) else None
     if picture is not None:
