@@ -1,40 +1,48 @@
-"""How much each rule gains, by kind of run: python docs/results/selection_by_kind.py runs/*
+"""How much each rule gains, by method: python docs/results/selection_by_kind.py MEASURED.json…
 
-Of the runs of selection.md: with and without DR3, with dense and with sparse rewards. What `dr3 select --measure` has
-measured before is read from their folders.
+Reads what `dr3 select --measure … --json` printed. Regrets are shares of the range of returns in the runs of a column.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
-import dr3
-from dr3.cli.rule_study import RULES, rules_over, trials_of
-from dr3.cli.select import Select
+import numpy as np
+
+from dr3.cli.rule_study import rules_over
 from dr3.diagnostics.study import RuleTrial, comparable
 
-KINDS = {
-    "DQN": lambda trial: trial.algorithm == "dqn",
-    "DQN with DR3": lambda trial: trial.algorithm != "dqn",
-    "dense rewards": lambda trial: "sparse" not in trial.task,
-    "sparse rewards": lambda trial: "sparse" in trial.task,
-}
 
-
-def main(folders: list[str]) -> None:
-    options = Select(tuple(map(Path, folders)), held_out="{world}:seed=100")
-    everyone = trials_of([dr3.open(folder) for folder in options.runs], options)
+def main(*files: str) -> None:
+    records = [record for file in files for record in json.loads(Path(file).read_text("utf-8"))["trials"]]
+    everyone = [trial_of(record) for record in records]
     columns = {}
-    for name, belongs in KINDS.items():
-        found: list[RuleTrial] = comparable([trial for trial in everyone if belongs(trial)])[0]
+    for name in dict.fromkeys(trial.algorithm for trial in everyone):
+        found = comparable([trial for trial in everyone if trial.algorithm == name])[0]
         columns[f"{name}, {len(found)} members"] = rules_over(found)
     print(f"| rule | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    for rule in (*RULES, "any checkpoint"):
+    for rule in next(iter(columns.values())):
         number = "regret" if rule == "any checkpoint" else "gain"
         cells = (column[rule][number] for column in columns.values())
-        print(f"| {rule} | {' | '.join(f'{of.estimate:.2f} ({of.lower:.2f}, {of.upper:.2f})' for of in cells)} |")
+        print(f"| {rule} | {' | '.join('' if of is None else of.text('{:.2f}'.format) for of in cells)} |")
+
+
+def trial_of(record: dict[str, Any]) -> RuleTrial:
+    shown = {name: np.array(holds) for name, holds in record["signs"].items()}
+    return RuleTrial(
+        member=record["member"],
+        task=record["task"],
+        algorithm=record["algorithm"],
+        steps=np.array(record["steps"]),
+        returns=np.array(record["returns"]),
+        scores={rule: np.array(of, np.float64) for rule, of in record["scores"].items()},  # None becomes NaN
+        unhealthy=np.zeros(len(record["steps"]), np.bool_),  # rules alone are looked at
+        shown=shown,
+    )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
