@@ -17,7 +17,8 @@ from dr3.instruments.stability import updates_until
 Columns = dict[str, NDArray[np.float64]]
 SPECTRUM_ROWS = 128  # of the eigenvalue problem, whose cost is their number cubed
 RETURNS, RETURN_ERROR = "evaluation/return", "evaluation/standard_error"
-# What was shown to foretell a fall in returns, or is one; all else is a note (docs/diagnose.md has the numbers).
+# A fall in returns itself, and values that are wrong whatever the policy earns. Nothing has been shown to foretell a
+# fall well, so all else is a note (docs/diagnose.md has the numbers).
 VERDICTS = ("fall in returns", "divergence")
 ABOUT_BOOTSTRAPPING = ("co-adaptation", "growing dot products", "unstable spectrum")
 
@@ -190,8 +191,8 @@ def unstable_spectrum(steps: NDArray[np.int64], of: Columns, limit: Thresholds) 
     """A direction in which TD-learning moves away from where it is, whatever the step size.
 
     K = (J - γJ')Jᵀ is, with the other sign, γG(X*, X) - G(X, X), whose largest eigenvalue Yue et al. (2023) call SEEM.
-    It foretells that Q leaves its bounds, not that returns fall, so it is a note: on MinAtar 26 of 30 critics
-    showed it over the last layer, and none of the 26 then dropped (docs/diagnose.md).
+    It foretells that Q leaves its bounds, not that returns fall, so it is a note: it shows before most falls,
+    and as often where none comes (docs/diagnose.md).
     """
     which = "all" if "spectrum/all/margin" in of else "last_layer"
     margin = of[f"spectrum/{which}/margin"]
