@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -164,7 +165,10 @@ def test_what_the_episodes_cannot_tell_is_no_fall():
 
 
 def test_what_was_measured_of_a_sign_stands_beside_it():
-    assert "Of 15 critics with this sign" in only(columns(q__outside=[0, 0, 0, 0, 1])).shown
+    record = json.loads(resources.files("dr3.diagnostics").joinpath("calibration.json").read_text("utf-8"))
+    found = record["signs"]["divergence"]
+    shown = only(columns(q__outside=[0, 0, 0, 0, 1])).shown
+    assert f"Of {found['of']} critics with this sign in {record['runs']}, {found['fell']} then lost" in shown
 
 
 def test_what_does_not_bootstrap_gets_no_advice_about_it():
