@@ -32,10 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Rooms and files whose tests train, begin processes or compile whole loops: `make quick` leaves them out.
 SLOW = (
-    *("collect", "cures", "diagnostics", "export", "integrations", "ope", "reports", "sweeps", "theory", "training"),
-    *("contracts/test_masks.py", "contracts/test_regularizers.py", "paper/experiments/test_smoke.py"),
+    *("collect", "cures", "diagnostics", "export", "integrations", "networks", "ope", "reports", "sweeps", "theory"),
+    *("training", "contracts/test_masks.py", "contracts/test_regularizers.py", "paper/experiments/test_smoke.py"),
     *(f"cli/test_{name}.py" for name in ("demo", "diagnose_and_select", "evaluate", "reproduce", "sweep", "train")),
-    "methods/test_cloning.py",
+    *(f"methods/test_{name}.py" for name in ("cloning", "continuous", "remedies")),
 )
 # Of contracts that every method is held to, `make quick` has those of one method for discrete and one for continuous
 # actions.

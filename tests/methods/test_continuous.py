@@ -100,7 +100,6 @@ def test_the_temperature_falls_while_the_policy_is_more_random_than_wanted(table
         assert np.sign(moved.extras["temperature"].parameters) == sign
 
 
-@pytest.mark.slow
 def test_the_conservative_gap_by_hand(table):
     """With Q_k = c_k + s + a the gap of a row is log Σ_j exp(a_j - log p(a_j)) - a_logged, for either critic."""
     method = ContinuousCQL(sampled_actions=4, alpha=2.0)
@@ -120,7 +119,6 @@ def test_the_conservative_gap_by_hand(table):
     assert loss == pytest.approx(float(td) + 2 * gap.mean(), rel=1e-4)
 
 
-@pytest.mark.slow
 def test_the_multiplier_grows_while_the_gap_is_too_large(table):
     update = jax.jit(lambda m, learner, b: m.update(learner, b, KEY, None)[0])
     for threshold, sign in ((0.0, 1), (100.0, -1)):
@@ -174,7 +172,6 @@ def test_bracs_targets_by_hand(table, form, value_penalty):
     assert loss == pytest.approx(float((-bonus + entropy - q).mean()), rel=1e-4)
 
 
-@pytest.mark.slow
 def test_brac_clones_first_then_freezes_what_it_cloned(table):
     method = BRAC(behavior_steps=2, hidden=(4,), policy_hidden=(4,))
     update = jax.jit(lambda m, learner: m.update(learner, Batch.of(table), KEY, None))
