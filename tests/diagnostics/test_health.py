@@ -213,7 +213,7 @@ def test_the_last_layers_spectrum_alone_is_a_note():
     (note,) = found.notes
     assert (note.name, note.since, note.evidence["of"], note.advice) == ("unstable spectrum", 40, "last_layer", "")
     assert str(found).splitlines()[0] == (
-        "  Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
+        "  Healthy: no fall in returns and no impossible Q-values show, which is no promise of a good policy."
     )
     assert "Note, no sign of ill health by itself: An eigenvalue" in str(found)
     measured = Measurements(STEPS, {name: values[None] for name, values in of.items()}, 64)

@@ -53,7 +53,7 @@ def test_a_note_leaves_a_critic_healthy(small_run):
     found = Health(members, Measurements(np.array([10]), {}, 4), Thresholds())
     text = Page(str(verdicts([Reading(runs, found)], group([runs])))).text
     assert f"All {len(runs)} critics look healthy." in text
-    assert "no sign shows that was found to foretell a fall" in text
+    assert "no fall in returns and no impossible Q-values show" in text
     assert "Note (unstable spectrum, seeds 0, 1), no sign of ill health by itself: An eigenvalue" in text
 
 

@@ -30,7 +30,7 @@ from dr3.regularizers import DR3, Regularizer
 from dr3.runs import Runs
 from dr3.runs.outcomes import RETURN
 
-HEALTHY = "Healthy: no sign shows that was found to foretell a fall, which is no promise of a good policy."
+HEALTHY = "Healthy: no fall in returns and no impossible Q-values show, which is no promise of a good policy."
 
 
 @dataclass(frozen=True)
