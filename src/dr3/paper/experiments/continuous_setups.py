@@ -99,7 +99,7 @@ LAPTOP_CQL = dataclasses.replace(PAPER_CQL, **SMALL, policy_learning_rate=3e-4, 
 LAPTOP_CQL_MAZE = dataclasses.replace(
     PAPER_CQL_MAZE, **SMALL, policy_learning_rate=3e-4, sampled_actions=4, warm_start=2_000
 )
-# As in the one try of the base method that was seen to do something (docs/results/kitchen.md).
+# As in a try of the base method that did one thing of four, a single seed (docs/results/kitchen.md).
 LAPTOP_CQL_KITCHEN = dataclasses.replace(
     PAPER_CQL_KITCHEN, **SMALL, policy_learning_rate=1e-3, sampled_actions=4, warm_start=2_000
 )
