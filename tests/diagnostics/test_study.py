@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from dr3.data import load
+from dr3.diagnostics.checks import RETURNS
+from dr3.diagnostics.measure import measure
 from dr3.diagnostics.study import Kept, Outcomes, RuleTrial, alarms, comparable, outcomes, ranges, recalls, trials
 from dr3.errors import UserError
 from dr3.files import write_json
@@ -150,6 +152,18 @@ def test_trials_of_a_run(runs):
     assert [one.algorithm for one in found] == ["dqn", "dqn+dr3:0.1"]
     assert found[0].returns == pytest.approx(runs.evaluations["evaluation/return"][0, 1:])
     assert found[0].regret("last") == pytest.approx(found[0].returns.max() - found[0].returns[-1])
+
+
+def test_a_rule_does_not_read_returns_that_the_doctor_knows(runs):
+    def with_a_fall(*arguments, **options):
+        measured = measure(*arguments, **options)
+        low = np.broadcast_to([9.0, 9.0, 0.0], (len(runs), 3))  # of three checkpoints the last has fallen
+        return dataclasses.replace(measured, columns=measured.columns | {RETURNS: low})
+
+    found = trials(runs, ["healthy"], gradients=False, measuring=with_a_fall)
+    blind = trials(runs, ["healthy"], gradients=False)
+    assert found[0].shown["fall in returns"].tolist() == [False, False, True]
+    assert found[0].scores["healthy"].tolist() == blind[0].scores["healthy"].tolist()
 
 
 def keep_evaluations(runs, wanted):

@@ -80,7 +80,11 @@ def trials(
     errors = {} if held_out is None else {HELD_OUT_ERROR: held_out_errors(runs, held_out, steps)}
     measured = measuring(runs, data, steps=steps, gradients=gradients)
     known = replace(measured, columns=measured.columns | errors)
-    scores = {rule: scores_of(runs, rule, steps, data, known, evaluating) for rule in rules}
+    # A rule may not read what the run earned when it was tried, as the doctor does.
+    blind = replace(
+        known, columns={name: of for name, of in known.columns.items() if not name.startswith("evaluation/")}
+    )
+    scores = {rule: scores_of(runs, rule, steps, data, blind, evaluating) for rule in rules}
     returns, stopped = _returns(runs, steps), frozen(runs, steps)
     made = []
     for number, member in enumerate(runs.members):
