@@ -87,7 +87,7 @@ LAPTOP_COG = dataclasses.replace(
     target_clip=True,
 )
 SMOKE_COG = dataclasses.replace(
-    PAPER_COG, hidden=(8,), policy_hidden=(8,), channels=(2, 2), tiny_start=False, batch_size=8, warm_start=2
+    LAPTOP_COG, hidden=(8,), policy_hidden=(8,), channels=(2, 2), batch_size=8, warm_start=2
 )
 EPISODES = 3_200
 STEPS = 40  # at most: an episode ends with its script, after some 25
