@@ -12,6 +12,7 @@ import pytest
 
 from dr3.cli import invoke
 from dr3.data import READERS, read, read_dqn_replay, read_minari, read_npz
+from dr3.data.d4rl import unpacked_bytes
 from dr3.data.gate import announce, array_header, forcing, gated, read_array
 from dr3.errors import UserError
 from dr3.registry import _added, register
@@ -132,11 +133,18 @@ def test_a_chunk_is_no_smaller_than_it_claims(tmp_path):
     """HDF5 unpacks whole chunks: 48 bytes of rows may be said to lie in one of gigabytes."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.hdf5", "w") as file:
-        for name, shape in {"observations": (4, 3), "actions": (4, 2), "rewards": (4,), "terminals": (4,)}.items():
-            chunks = (10**8, 3) if name == "observations" else None
-            file.create_dataset(name, shape, "f4", maxshape=(None, *shape[1:]), chunks=chunks)
-    with pytest.raises(UserError, match=r"unpacks to 1\.2 GB"):
-        read(tmp_path / "a.hdf5", limit=2)
+        item = file.create_dataset("observations", (4, 3), "f4", maxshape=(None, 3), chunks=(10**8, 3))
+        assert unpacked_bytes(item) == 1_200_000_000  # which `announce` refuses
+
+
+def test_rows_that_were_never_stored_are_not_filled(tmp_path):
+    """HDF5 fills them with zeros, and takes 400 bytes for each chunk of them."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "claims.hdf5", "w") as file:
+        for name, shape in {"observations": (20, 3), "actions": (20, 1), "rewards": (20,), "terminals": (20,)}.items():
+            file.create_dataset(name, shape, "f4", chunks=(10, *shape[1:]))[:10] = 0
+    with pytest.raises(UserError, match=r"claims\.hdf5: its '\w+' claims 20 rows, and not all are stored"):
+        read(tmp_path / "claims.hdf5", limit=5)
 
 
 def test_a_group_of_rows_is_as_large_as_it_claims(tmp_path, monkeypatch):

@@ -152,7 +152,18 @@ def hdf5_item(group: Any, name: str, source: str) -> Any:
     item = None if link == "ExternalLink" else group[name]
     if item is None or getattr(item, "external", None) is not None or getattr(item, "is_virtual", False):
         refuse(source, f"its '{name}' lies in another file; copy the data into one.")
+    if getattr(item, "chunks", None) and not _all_chunks_stored(item):
+        refuse(source, f"its '{name}' claims {len(item):,} rows, and not all are stored; copy or write the file again.")
     return item
+
+
+def _all_chunks_stored(item: Any) -> bool:
+    """HDF5 fills what was never written, and remembers some 400 bytes for each chunk of that: a claim costs memory."""
+    claimed = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks, strict=True))
+    try:
+        return item.id.get_num_chunks() >= claimed
+    except UNREADABLE:
+        return False
 
 
 def unpacked_bytes(item: Any) -> int:
