@@ -139,15 +139,18 @@ class Chaos:
         again = self.run(name, out)
         if again.code == 2 and "is there already" in again.said:  # it had ended before the trouble came
             again = Ended(0, again.said, again.out)
+        found = outcome(name, out, again)
         self.counts[trouble] += 1
         place_of = f"round {number}, {name}, {trouble}{'' if damaged is None else f' of {damaged}'}"
         if first.broke or again.broke:
             self.fail("broke", place_of, again if again.broke else first)
-        elif again.code == 0 and outcome(name, out, again) == expected:
+        elif again.code == 0 and found == expected:
             self.counts["same"] += 1
-        elif again.code in (1, 2) and damaged is not None and again.said.strip():
-            self.counts["said"] += 1
-            print(f"  {place_of}: {again.said.strip().splitlines()[-1]}", flush=True)
+        elif damaged is not None and (
+            isinstance(found, dr3.UserError) or (again.code in (1, 2) and again.said.strip())
+        ):
+            self.counts["said"] += 1  # by the command, or by whoever reads what it had finished before
+            print(f"  {place_of}: {found if again.code == 0 else again.said.strip().splitlines()[-1]}", flush=True)
         else:
             self.fail("differed", place_of, again)
         shutil.rmtree(out, ignore_errors=True)
@@ -158,11 +161,14 @@ class Chaos:
         print(self.failures[-1], flush=True)
 
 
-def outcome(name: str, out: Path, ended: Ended) -> str:
+def outcome(name: str, out: Path, ended: Ended) -> str | dr3.UserError | None:
+    """The result, or what is said of it; None where there is none."""
+    if ended.code != 0:
+        return None
     try:
         return result(name, out, ended)
     except dr3.UserError as mistake:
-        return str(mistake)
+        return mistake
 
 
 def result(name: str, out: Path, ended: Ended) -> str:

@@ -137,13 +137,14 @@ def test_a_chunk_is_no_smaller_than_it_claims(tmp_path):
         assert unpacked_bytes(item) == 1_200_000_000  # which `announce` refuses
 
 
-def test_rows_that_were_never_stored_are_not_filled(tmp_path):
-    """HDF5 fills them with zeros, and takes 400 bytes for each chunk of them."""
+def test_rows_that_no_file_of_its_size_can_hold_are_not_filled(tmp_path):
+    """HDF5 fills with zeros what was never written, and takes 400 bytes for each chunk of that."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "claims.hdf5", "w") as file:
-        for name, shape in {"observations": (20, 3), "actions": (20, 1), "rewards": (20,), "terminals": (20,)}.items():
-            file.create_dataset(name, shape, "f4", chunks=(10, *shape[1:]))[:10] = 0
-    with pytest.raises(UserError, match=r"claims\.hdf5: its '\w+' claims 20 rows, and not all are stored"):
+        for name, shape in {"observations": (10**6, 3), "actions": (10**6, 1), "rewards": (10**6,)}.items():
+            file.create_dataset(name, shape, "f4", chunks=(10, *shape[1:]))
+        file["terminals"] = np.zeros(10, np.bool_)
+    with pytest.raises(UserError, match=r"claims\.hdf5: its '\w+' claims 1,000,000 rows, and cannot hold them"):
         read(tmp_path / "claims.hdf5", limit=5)
 
 
