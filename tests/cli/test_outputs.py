@@ -54,6 +54,7 @@ def test_a_report_is_refused_before_it_is_measured(refused, small_run, monkeypat
 
 
 def test_drawers_are_refused_before_they_are_acted(refused):
+    pytest.importorskip("mujoco")
     assert "file cannot be a folder: " in refused("data collect drawers --task drawers/closed --out file")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("mujoco")
+
 from dr3.cli import invoke
 from dr3.collect import drawers as collection
 from dr3.collect.drawers import collect_drawers

@@ -6,6 +6,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+
+pytest.importorskip("gymnasium_robotics")
+
 from PIL import Image, ImageSequence
 
 from dr3.cli import invoke

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+pytest.importorskip("mujoco")
+
 from dr3.envs import make_world
 from dr3.envs.drawers import IMAGE, DrawersEnv, register_drawers
 from dr3.envs.drawers_tasks import DRAWERS, drawer_task

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("onnx")
+
 from dr3.cli import invoke
 from dr3.errors import UserError
 from dr3.export import export_policy, verify

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dr3.data import DiscreteActions
 from dr3.methods import DQN, Spec
 from dr3.paper.experiments import estimate
@@ -10,6 +12,7 @@ from dr3.sweeps import Preparation, Task
 
 
 def test_updates_of_one_kind_are_counted_together(monkeypatch):
+    pytest.importorskip("pgx")
     monkeypatch.setattr(estimate, "speed", lambda kind: 10.0 if kind.regularizer is None else 5.0)
     made = Preparation("data/breakout.npz", len, {"env": "minatar/breakout"})
     method = DQN(hidden=(8,))
