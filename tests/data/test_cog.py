@@ -170,3 +170,22 @@ def test_an_image_that_is_no_array_is_refused(tmp_path) -> None:
     write(tmp_path / "bad.npy", [trajectory(0) | {"observations": [{"image": [[1, 2], [3]]}] * STEPS}])
     with pytest.raises(UserError, match="step 0 of trajectory 0 has no 'image'"):
         read_cog(tmp_path / "bad.npy", allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"K\x01K\x02\x85", b"K\x01K\x12\x85", r"shape \(18,\) has 2 objects"),  # numpy would read behind the list
+        (b"\x94.", b"r\xff\xff\xff\x7f.", "remembers things up to number 2147483647"),  # Python would take 16 GB
+    ],
+)
+def test_numbers_in_a_pickle_are_not_believed(tmp_path, old, new, said) -> None:
+    objects = np.empty(2, object)
+    objects[:] = [{"a": 1}, {"b": 2}]
+    np.save(tmp_path / "a.npy", objects, allow_pickle=True)
+    content = (tmp_path / "a.npy").read_bytes()
+    content = content if old in content else content.replace(b"b.", b"b\x94.")
+    assert old in content
+    (tmp_path / "a.npy").write_bytes(content.replace(old, new))
+    with pytest.warns(UserWarning, match="pickle"), pytest.raises(UserError, match=said):
+        read_cog(tmp_path / "a.npy", allow_pickle=True)

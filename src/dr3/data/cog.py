@@ -9,6 +9,7 @@ but numpy's arrays is refused.
 from __future__ import annotations
 
 import io
+import math
 import os
 import pickle
 import pickletools
@@ -38,12 +39,21 @@ _NEEDED = {
 }
 
 
+class _CheckedArray(np.ndarray):
+    def __setstate__(self, state: Any) -> None:
+        """NumPy reads as many objects as the shape says, also behind the end of a shorter list."""
+        _, shape, _, _, content = state
+        if isinstance(content, list) and len(content) != math.prod(shape):
+            raise pickle.UnpicklingError(f"an array of shape {shape} has {len(content)} objects")
+        super().__setstate__(state)
+
+
 class _Numbers(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         module = module.replace("numpy.core", "numpy._core")
         if (module, name) not in _NEEDED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}")
-        return super().find_class(module, name)
+        return _CheckedArray if name == "ndarray" else super().find_class(module, name)
 
 
 @gated
@@ -97,9 +107,12 @@ def _trajectories(path: Path) -> list[dict[str, Any]]:
             refuse(source, f"it holds {dtype} of shape {shape}, but a COG file is a row of trajectories.")
         try:
             content = io.BytesIO(file.read())
+            size = len(content.getbuffer())
             # Every length is compared with what there is, before any of them is believed: 4 GB in a file of 700 bytes.
-            for _ in pickletools.genops(content):
-                pass
+            # So is the number of a thing to remember, for which Python makes room up to that number.
+            for operation, number, _ in pickletools.genops(content):
+                if operation.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(number or 0) > size:
+                    raise pickle.UnpicklingError(f"it remembers things up to number {number}")
             content.seek(0)
             return list(_Numbers(content).load())
         except MemoryError:
