@@ -156,7 +156,7 @@ def test_the_command_prints_success_rates(tmp_path, capsys, monkeypatch) -> None
     words = ["--demonstrations", "complete", "--episodes", "1", "--workers", "1"]
     assert invoke(["data", "collect", "kitchen", *words]) == 0
     said = capsys.readouterr().out
-    assert "microwave: 0 of 1 (0%)" in said
+    assert "microwave: 0 of 1 episodes (0%)" in said
     assert "the whole task: 0 of 1" in said
     assert "3 steps in 1 episodes are in kitchen-complete-0.npz" in said
 

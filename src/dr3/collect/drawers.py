@@ -6,7 +6,7 @@ and went on, changes nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dr3.collect.drawers_acting import KINDS, EpisodePart, act_part, skills_of
 from dr3.collect.drawers_skills import PRIOR
 from dr3.collect.loop import Collector, collect
 from dr3.collect.processes import in_processes
+from dr3.collect.success import SuccessRate
 from dr3.cores import available_cores
 from dr3.data import Frames, Transitions, assemble, write_npz
 from dr3.data.npz import stored_arrays
@@ -25,19 +26,6 @@ from dr3.errors import UserError
 from dr3.files import check_folder, write_json
 
 EPISODES_PER_PART = 10
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How often a skill succeeded in what was collected."""
-
-    skill: str
-    successes: int
-    episodes: int
-
-    def __str__(self) -> str:
-        share = self.successes / self.episodes
-        return f"{self.skill}: {self.successes} of {self.episodes} episodes ({share:.0%})"
 
 
 def collect_drawers(
@@ -50,7 +38,7 @@ def collect_drawers(
     observation: Observation = "picture",
     workers: int | None = None,
     progress: bool = True,
-) -> list[Measured]:
+) -> list[SuccessRate]:
     """Act `episodes` episodes of at most `steps` steps of each skill; the folder `out` gets prior.npz and task.npz.
 
     prior.npz holds the skills before the grasp (`drawers_skills.PRIOR`), one after the other, with every reward 0;
@@ -95,7 +83,7 @@ class Scripts(Collector):
         self.made += next(self.finished).count
         return self.made
 
-    def write(self) -> list[Measured]:
+    def write(self) -> list[SuccessRate]:
         measured = []
         for kind, file in self.tables.items():
             advice = "remove it, and the same command makes it again."
@@ -104,8 +92,7 @@ class Scripts(Collector):
             del loaded
             measured += _measure(self.task, kind, columns["succeeded"])
             write_npz(file, _table(self.task, kind, columns, self.observation))
-        rates = [{"skill": one.skill, "successes": one.successes, "episodes": one.episodes} for one in measured]
-        write_json(self.out / "success.json", {**self.settings, "measured": rates})
+        write_json(self.out / "success.json", {**self.settings, "measured": [asdict(one) for one in measured]})
         return measured
 
     def close(self) -> None:
@@ -122,10 +109,10 @@ def _check(task: str, episodes: int, steps: int, seed: int, workers: int | None)
         raise UserError(f"A seed is a whole number from 0 on, not {seed}.")
 
 
-def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[Measured]:
+def _measure(task: str, kind: str, succeeded: NDArray[np.bool_]) -> list[SuccessRate]:
     skills = skills_of(task, kind)
     by_skill = [succeeded[number :: len(skills)] for number in range(len(skills))]
-    return [Measured(skill.name, int(own.sum()), len(own)) for skill, own in zip(skills, by_skill, strict=True)]
+    return [SuccessRate(skill.name, int(own.sum()), len(own)) for skill, own in zip(skills, by_skill, strict=True)]
 
 
 def _table(task: str, kind: str, columns: dict[str, NDArray[Any]], observation: Observation) -> Transitions:

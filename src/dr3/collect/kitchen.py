@@ -18,6 +18,7 @@ from dr3.collect.kitchen_acting import Part, act_part
 from dr3.collect.kitchen_skills import DEMONSTRATIONS, SKILLS
 from dr3.collect.loop import Collector, check_ending, check_target, collect, folder_beside
 from dr3.collect.processes import in_processes
+from dr3.collect.success import SuccessRate
 from dr3.cores import available_cores
 from dr3.data import assemble, write
 from dr3.data.npz import stored_arrays
@@ -31,18 +32,6 @@ EPISODES_PER_PART = 5
 
 
 @dataclass(frozen=True)
-class Measured:
-    """How often a thing stood done at the end of the demonstrations that began it."""
-
-    task: str
-    successes: int
-    episodes: int
-
-    def __str__(self) -> str:
-        return f"{self.task}: {self.successes} of {self.episodes} ({self.successes / self.episodes:.0%})"
-
-
-@dataclass(frozen=True)
 class Demonstrated:
     """What the scripts came to."""
 
@@ -50,7 +39,7 @@ class Demonstrated:
     episodes: int
     whole: int  # demonstrations that did all four of the world's tasks
     mean_return: float
-    measured: list[Measured]
+    measured: list[SuccessRate]
 
 
 def collect_kitchen(
@@ -136,6 +125,6 @@ class _Demonstrations(Collector):
         self.finished.close()
 
 
-def _measure(tried: NDArray[np.bool_], done: NDArray[np.bool_]) -> list[Measured]:
+def _measure(tried: NDArray[np.bool_], done: NDArray[np.bool_]) -> list[SuccessRate]:
     counts = zip(SKILLS, done.sum(axis=0), tried.sum(axis=0), strict=True)
-    return [Measured(task, int(successes), int(begun)) for task, successes, begun in counts if begun]
+    return [SuccessRate(task, int(successes), int(begun)) for task, successes, begun in counts if begun]
